@@ -103,7 +103,10 @@ def test_marks_of_a_carried_queue_reach_the_sender() -> None:
 
 
 def test_what_a_line_cannot_be_is_refused_by_the_link_s_name() -> None:
-    tree = "tc qdisc add root handle 1: prio bands 3"
+    tree = (
+        "tc qdisc add root handle 1: drr; tc class add classid 1:1 drr; "
+        "tc filter add parent 1: protocol ip prio 1 u32 match ip protocol 6 0xff classid 1:1"
+    )
     scenario = race("reno", queue=tree)
     options = {"lines": "all"}
     (refusal, *_) = named("vm").refusals(scenario, options)

@@ -2,7 +2,7 @@
 
 use crate::fault::{Fault, refusal};
 use crate::kernel::{Kernel, Lines};
-use crate::plan::{keeps_bursts, lacking, serialized};
+use crate::stages::{keeps_bursts, lacking, serialized};
 use crate::trees;
 use dragstrip_scenario::{LinkSpec, LossModel, MediumSpec, QdiscSpec, Scenario, Topology};
 use std::collections::BTreeSet;
@@ -79,8 +79,7 @@ pub fn refuse(scenario: &Scenario, link: &LinkSpec) -> Result<(), Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Plan;
-    use dragstrip_scenario::{GsoMode, NetemSpec, NodeSpec};
+    use dragstrip_scenario::NetemSpec;
 
     /// s - r - d with a hub between r and d; the way back from d has an impairment.
     fn scenario() -> Scenario {
@@ -117,63 +116,5 @@ mod tests {
         let netem = NetemSpec::parse_text("loss every 100").unwrap();
         scenario.links[3].netem = Some(Box::new(netem));
         assert_eq!(numbers(&scenario, Lines::Media, &[]), [2, 3]);
-    }
-
-    #[test]
-    fn a_line_is_no_neighbour() {
-        let plan = Plan::new(&scenario(), &Kernel::DEBIAN).unwrap();
-        let [line] = plan.lines.as_slice() else { panic!("one line") };
-        assert_eq!(
-            (line.links.as_slice(), line.kinds.as_slice()),
-            (
-                ["r-d".to_owned(), "d-r".to_owned()].as_slice(),
-                ["ethernet_hub".to_owned(), "wire".to_owned()].as_slice(),
-            )
-        );
-        assert_eq!(plan.nodes[line.node].name, "line of r-d");
-        assert!(plan.is_line(line.node) && !plan.nodes[line.node].forwards);
-        let [there, back] = [line.first_hop, line.first_hop + 3];
-        assert_eq!((plan.opposite(there), plan.opposite(back)), (back, there));
-        assert_eq!(plan.hops[back].from, 2, "d's own interface");
-        for hop in line.hops_out() {
-            assert_eq!(plan.hops[hop].from, line.node);
-        }
-        assert_eq!(plan.delay_ns(1, 2), (3_000_000, false));
-        assert!(plan.has_line(0, 2) && !plan.has_line(0, 1));
-    }
-
-    #[test]
-    fn links_that_cannot_be_carried_are_refused_by_name() {
-        let refusal = |scenario: &Scenario, lines| {
-            Plan::new(scenario, &kernel(lines, &[])).unwrap_err().to_string()
-        };
-        let plain = scenario();
-        assert_eq!(
-            refusal(&plain, Lines::None),
-            "link r-d: medium: got hub (ethernet_hub), expected none: a kernel has only links of its own"
-        );
-        let mut tunnelled = plain.clone();
-        let tunnel = serde_json::from_str(r#"{"kind": "tunnel", "flow": "f", "near": "r"}"#);
-        tunnelled.media.insert("hub".to_owned(), tunnel.unwrap());
-        assert!(
-            refusal(&tunnelled, Lines::Media).starts_with("link r-d: medium: got hub (tunnel)")
-        );
-        let mut whole = plain.clone();
-        for node in &mut whole.nodes {
-            if let NodeSpec::Host(host) = node {
-                host.gso = GsoMode::Whole;
-            }
-        }
-        assert!(
-            refusal(&whole, Lines::Media)
-                .starts_with("link r-d: medium: got ethernet_hub, expected gso off")
-        );
-        let mut every = plain;
-        every.links[2].medium = None;
-        every.links[2].netem = Some(Box::new(NetemSpec::parse_text("loss every 100").unwrap()));
-        assert_eq!(
-            refusal(&every, Lines::None),
-            "link r-d: loss: got every, expected random or gemodel: a kernel's netem loses no packet by its number"
-        );
     }
 }

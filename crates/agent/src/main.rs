@@ -46,6 +46,7 @@ mod qdisc;
 mod record;
 mod shell;
 mod side;
+mod stages;
 mod sys;
 mod trees;
 

@@ -9,13 +9,12 @@ use crate::fault::{Fault, fault, refusal};
 use crate::kernel::Kernel;
 use crate::lines;
 use crate::qdisc::Marking;
+use crate::stages::{Side, keeps_bursts, lacking, leave_to_cable, serialized};
 use crate::trees;
 use dragstrip_scenario::{
-    Application, HtbSpec, LinkSpec, NetemSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario,
-    StackProfile, Topology, Transport,
+    Application, LinkSpec, NodeSpec, QdiscSpec, Scenario, StackProfile, Topology, Transport,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
@@ -91,29 +90,11 @@ pub struct Plan {
     pub lines: Vec<Line>,
 }
 
-/// A delay up to this is what cables and hosts take themselves; where it is not set, it is measured and not added. All of
-/// a path's are below what the check of the round trip allows.
-const CABLE_NS: u64 = 250_000;
-
-/// Leaves a link's delay to its cable, if it is as short as a cable's and nothing else needs netem; returns a note
-/// about it.
-pub fn leave_to_cable(link: &mut LinkSpec, changing: Changing) -> Option<String> {
-    let short = link.delay_ns > 0 && link.delay_ns <= CABLE_NS;
-    if !short || link.netem.is_some() || changing.delay || changing.loss {
-        return None;
-    }
-    let delay_us = std::mem::take(&mut link.delay_ns) / 1_000;
-    Some(format!("link {}: delay of {delay_us} us left to the cable", link.name))
-}
-
 /// Hosts and routers: each is a network namespace, and building them is time in which the machine is silent (253 hosts
 /// and a router: half of the silence that is taken for a hang, where five others share each core).
 const NODES_MAX: usize = 256;
 /// Flows: each has sockets with their own buffers in the machine's memory, and ports by its number.
 const FLOWS_MAX: usize = 1_000;
-/// Packets that a queue without a limit may hold.
-const UNLIMITED: u32 = 1_000_000;
-
 impl Plan {
     /// Lays out a valid scenario; a fault names what this kernel cannot do.
     pub fn new(scenario: &Scenario, kernel: &Kernel) -> Result<Self, Fault> {
@@ -403,37 +384,6 @@ struct Chain {
     mtu_bytes: u32,
 }
 
-/// Disciplines that one link contributes to a chain, each with its name in the table of queues: its queue, and the
-/// stage after it at another place.
-pub struct Side {
-    pub queue: (QdiscSpec, Option<String>),
-    pub behind: Option<(Box<NetemSpec>, Option<String>)>,
-}
-
-impl Side {
-    pub fn new(
-        link: &LinkSpec,
-        changing: Changing,
-        kernel: &Kernel,
-        senders: &[&str],
-    ) -> Result<Self, Fault> {
-        let watched = (link.qdisc != QdiscSpec::NOQUEUE).then(|| link.name.clone());
-        let watched_behind = link.netem.is_some().then(|| format!("{}:netem", link.name));
-        let queue = egress(link)?;
-        // When the link goes down, its packets in flight arrive nevertheless.
-        let free = queue == QdiscSpec::NOQUEUE && !changing.up;
-        let on_egress = free && !senders.contains(&link.from.as_str());
-        Ok(match behind(link, changing, kernel) {
-            Some(spec) if on_egress => {
-                Self { queue: (QdiscSpec::Netem(spec), watched_behind), behind: None }
-            }
-            spec => {
-                Self { queue: (queue, watched), behind: spec.map(|spec| (spec, watched_behind)) }
-            }
-        })
-    }
-}
-
 /// Leaves short delays to their cables.
 fn cables(scenario: &mut Scenario) -> Vec<String> {
     let changing: Vec<Changing> =
@@ -516,31 +466,6 @@ pub fn refuse(scenario: &Scenario, kernel: &Kernel) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Refuses features that a link needs and the kernel lacks.
-pub fn lacking(link: &LinkSpec, kernel: &Kernel) -> Result<(), Fault> {
-    let lacks = |kind: &str| kernel.lacks.contains(&kind);
-    let queue = egress(link)?;
-    let classes = queue.classes();
-    let specs = [&queue].into_iter().chain(classes.iter().map(|class| class.child));
-    let mut kinds = specs.flat_map(trees::kinds);
-    if let Some(kind) = kinds.find(|kind| lacks(kind)) {
-        let expected = format!("one that this kernel has: it has no sch_{kind}, the engine vm has");
-        return refusal(format!("link {}: queue", link.name), kind, expected);
-    }
-    if lacks("netem") && (link.delay_ns > 0 || link.netem.is_some()) {
-        let delay_ns = link.delay_ns + link.netem.as_ref().map_or(0, |netem| netem.delay_ns);
-        // A delay within the cable's own range is not the reason.
-        let (item, value) = if delay_ns > CABLE_NS || link.netem.is_none() {
-            ("delay", format!("{} ms", delay_ns as f64 / 1e6))
-        } else {
-            ("netem", "loss, jitter or the like".to_owned())
-        };
-        let expected = "none: this kernel has no netem (sch_netem), the engine vm has";
-        return refusal(format!("link {}: {item}", link.name), value, expected);
-    }
-    Ok(())
-}
-
 pub fn node(spec: &NodeSpec) -> Node {
     Node {
         name: spec.name().to_owned(),
@@ -607,78 +532,17 @@ pub fn link_mtus(scenario: &Scenario, topology: &Topology<'_>) -> Vec<u32> {
         .collect()
 }
 
-/// True when bursts stay one packet at every interface.
-pub fn keeps_bursts(scenario: &Scenario) -> bool {
-    let mut hosts = scenario.nodes.iter().filter_map(NodeSpec::host);
-    hosts.all(|host| host.gso == dragstrip_scenario::GsoMode::Whole)
-}
-
 /// `gso: off` means one segment at a time, which the kernel does if the interface takes no more.
 pub fn gso_limit(node: &NodeSpec) -> Option<u32> {
     let off = node.host().is_some_and(|host| host.gso == dragstrip_scenario::GsoMode::Off);
     off.then_some(1)
 }
 
-/// The discipline at the interface: the link's own, inside a shaper where it has a transmitter.
-fn egress(link: &LinkSpec) -> Result<QdiscSpec, Fault> {
-    let Some(rate_bps) = link.rate_bps else { return Ok(link.qdisc.clone()) };
-    if trees::shapes_to(&link.qdisc, rate_bps) {
-        return Ok(link.qdisc.clone());
-    }
-    if link.qdisc.facts().shapes && !matches!(link.qdisc, QdiscSpec::Tc(_)) {
-        let expected = "a queue that does not shape: the link has a rate of its own";
-        return refusal(format!("link {}: queue", link.name), link.qdisc.kind(), expected);
-    }
-    let leaf = if link.qdisc == QdiscSpec::NOQUEUE {
-        QdiscSpec::from(PfifoSpec { limit_packets: UNLIMITED })
-    } else {
-        link.qdisc.clone()
-    };
-    Ok(QdiscSpec::from(HtbSpec {
-        rate_bps,
-        ceil_bps: None,
-        burst_bytes: BURST,
-        cburst_bytes: BURST,
-        overhead_bytes: link.overhead_bytes as i32,
-        mpu_bytes: 0,
-        linklayer_atm: false,
-        leaf: Box::new(leaf),
-    }))
-}
-
-/// One full frame and a little, what tc(8) would choose at rates below 1 Gbit/s.
-const BURST: u64 = 1600;
-
-/// Name of a value, or of its member, in a scenario's file.
-pub fn serialized(part: &impl Serialize, member: Option<&str>) -> String {
-    let value = serde_json::to_value(part).unwrap_or_default();
-    let field = member.map_or(Some(&value), |member| value.get(member));
-    field.and_then(Value::as_str).unwrap_or_default().to_owned()
-}
-
-/// The stage after the queue: a delay, impairments, and the serialisation that htb leaves out (it releases a packet at
-/// the *start* of its time on the wire). A netem with a rate keeps packets in order, so that one which is to reorder
-/// them does without, and they arrive earlier by a frame's time on the wire, as on a kernel without netem.
-///
-/// Likewise a netem whose delay changes, as packets overtake others there.
-fn behind(link: &LinkSpec, changing: Changing, kernel: &Kernel) -> Option<Box<NetemSpec>> {
-    let serialised = link.rate_bps.is_some() && !kernel.lacks.contains(&"netem");
-    let later = changing.delay || changing.loss;
-    if link.delay_ns == 0 && link.netem.is_none() && !serialised && !later {
-        return None;
-    }
-    let plain = || Box::new(NetemSpec { limit_packets: UNLIMITED, ..NetemSpec::default() });
-    let mut spec = link.netem.clone().unwrap_or_else(plain);
-    spec.delay_ns += link.delay_ns;
-    if spec.jitter_ns == 0 && spec.reorder == 0.0 && !changing.delay {
-        spec.rate_bps = spec.rate_bps.or(link.rate_bps);
-    }
-    Some(spec)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::Lines;
+    use dragstrip_scenario::{GsoMode, HtbSpec, NetemSpec};
 
     fn scenario(links: &str) -> Scenario {
         let text = format!(
@@ -952,5 +816,77 @@ mod tests {
         host.profile = StackProfile::Linux7;
         assert!(refuse(&scenario, &newer).is_ok());
         assert!(refuse(&scenario, &Kernel::DEBIAN).is_err());
+    }
+
+    /// s - r - d with a hub between r and d; the way back from d has an impairment.
+    fn hub() -> Scenario {
+        let text = r#"{"name": "t", "duration_ns": 1000000000, "nodes": [
+            {"kind": "host", "name": "s"}, {"kind": "router", "name": "r"}, {"kind": "host", "name": "d"}],
+          "links": [{"name": "s-r", "from": "s", "to": "r", "delay_ns": 1000000}, {"name": "r-s", "from": "r", "to": "s"},
+            {"name": "r-d", "from": "r", "to": "d", "medium": "hub", "delay_ns": 3000000},
+            {"name": "d-r", "from": "d", "to": "r"}],
+          "media": {"hub": {"kind": "ethernet_hub"}},
+          "flows": [{"label": "f", "sender": "s", "receiver": "d",
+            "transport": {"protocol": "tcp", "cc": "reno"}, "application": {"kind": "bulk"}}]}"#;
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_line_is_no_neighbour() {
+        let plan = Plan::new(&hub(), &Kernel::DEBIAN).unwrap();
+        let [line] = plan.lines.as_slice() else { panic!("one line") };
+        assert_eq!(
+            (line.links.as_slice(), line.kinds.as_slice()),
+            (
+                ["r-d".to_owned(), "d-r".to_owned()].as_slice(),
+                ["ethernet_hub".to_owned(), "wire".to_owned()].as_slice(),
+            )
+        );
+        assert_eq!(plan.nodes[line.node].name, "line of r-d");
+        assert!(plan.is_line(line.node) && !plan.nodes[line.node].forwards);
+        let [there, back] = [line.first_hop, line.first_hop + 3];
+        assert_eq!((plan.opposite(there), plan.opposite(back)), (back, there));
+        assert_eq!(plan.hops[back].from, 2, "d's own interface");
+        for hop in line.hops_out() {
+            assert_eq!(plan.hops[hop].from, line.node);
+        }
+        assert_eq!(plan.delay_ns(1, 2), (3_000_000, false));
+        assert!(plan.has_line(0, 2) && !plan.has_line(0, 1));
+    }
+
+    #[test]
+    fn links_that_cannot_be_carried_are_refused_by_name() {
+        let refusal = |scenario: &Scenario, lines| {
+            let kernel = Kernel { lines, ..Kernel::DEBIAN };
+            Plan::new(scenario, &kernel).unwrap_err().to_string()
+        };
+        let plain = hub();
+        assert_eq!(
+            refusal(&plain, Lines::None),
+            "link r-d: medium: got hub (ethernet_hub), expected none: a kernel has only links of its own"
+        );
+        let mut tunnelled = plain.clone();
+        let tunnel = serde_json::from_str(r#"{"kind": "tunnel", "flow": "f", "near": "r"}"#);
+        tunnelled.media.insert("hub".to_owned(), tunnel.unwrap());
+        assert!(
+            refusal(&tunnelled, Lines::Media).starts_with("link r-d: medium: got hub (tunnel)")
+        );
+        let mut whole = plain.clone();
+        for node in &mut whole.nodes {
+            if let NodeSpec::Host(host) = node {
+                host.gso = GsoMode::Whole;
+            }
+        }
+        assert!(
+            refusal(&whole, Lines::Media)
+                .starts_with("link r-d: medium: got ethernet_hub, expected gso off")
+        );
+        let mut every = plain;
+        every.links[2].medium = None;
+        every.links[2].netem = Some(Box::new(NetemSpec::parse_text("loss every 100").unwrap()));
+        assert_eq!(
+            refusal(&every, Lines::None),
+            "link r-d: loss: got every, expected random or gemodel: a kernel's netem loses no packet by its number"
+        );
     }
 }

@@ -587,14 +587,6 @@ impl Drop for Mapping {
     }
 }
 
-/// Packets for which a packet socket had no room, since the last call (struct `tpacket_stats`: packets, drops).
-pub fn dropped_packets(fd: &impl AsRawFd) -> Result<u64, Fault> {
-    let mut stats = [0; 8];
-    get_option(fd, libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut stats)?;
-    let [.., a, b, c, d] = stats;
-    Ok(u32::from_ne_bytes([a, b, c, d]).into())
-}
-
 /// Binds a packet socket to one interface, for both directions (`ETH_P_ALL`).
 pub fn bind_packets(fd: &impl AsRawFd, interface: i32) -> Result<(), Fault> {
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };

@@ -199,7 +199,7 @@ fn carry(mut carrier: Carrier<Sockets>, epoch_ns: u64, stop: &OwnedFd) -> Carrie
     let ways = ways.map(|((totals, lateness), socket)| {
         let mut way = json!(totals);
         way["lateness"] = json!(lateness.figures());
-        way["device_drops"] = sys::dropped_packets(socket).unwrap_or_default().into();
+        way["device_drops"] = sys::interface::dropped_packets(socket).unwrap_or_default().into();
         way
     });
     Carried { ways: ways.collect(), queues }

@@ -12,7 +12,8 @@ use crate::changes::{self, Changing, Step};
 use crate::fault::{Fault, fault, refusal};
 use crate::kernel::Kernel;
 use crate::network::seed_of;
-use crate::plan::{self, Hop, Node, Plan, Side};
+use crate::plan::{self, Hop, Node, Plan};
+use crate::stages::{Side, lacking, leave_to_cable};
 use crate::trees;
 use dragstrip_scenario::{
     GsoMode, LinkSpec, NodeSpec, Period, QdiscSpec, Scenario, Sysctls, Topology,
@@ -186,7 +187,7 @@ impl<'a> Placing<'a> {
         let (from_host, to_host) = (self.homes[from], self.homes[to]);
         let mut link = self.scenario.links[index].clone();
         let changing = Changing::of(self.scenario, &link.name);
-        let cable_note = plan::leave_to_cable(&mut link, changing);
+        let cable_note = leave_to_cable(&mut link, changing);
         self.found.cables.extend(cable_note);
         let gso = plan::gso_limit(&self.scenario.nodes[from]);
         let mtu_bytes = self.mtus[index];
@@ -202,13 +203,13 @@ impl<'a> Placing<'a> {
         for Period { from_ns, link, up } in self.scenario.periods(&link) {
             let side = Side::new(&link, changing, &kernel_there, &senders)?;
             let bare = LinkSpec { netem: None, delay_ns: 0, ..link.clone() };
-            plan::lacking(&bare, &kernel_here).map_err(|fault| on(fault, from_host))?;
+            lacking(&bare, &kernel_here).map_err(|fault| on(fault, from_host))?;
             let home = if side.behind.is_some() {
                 (to_host, &kernel_there)
             } else {
                 (from_host, &kernel_here)
             };
-            plan::lacking(&link, home.1).map_err(|fault| on(fault, home.0))?;
+            lacking(&link, home.1).map_err(|fault| on(fault, home.0))?;
             queues.push((from_ns, side.queue.0.clone(), up));
             let netem = side.behind.clone().map(|(spec, _)| QdiscSpec::Netem(spec));
             behinds.extend(netem.map(|netem| (from_ns, netem, true)));

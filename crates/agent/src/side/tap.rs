@@ -103,7 +103,7 @@ impl Tap {
 
     /// Packets for which the ring had no room, since the last call.
     pub fn dropped_packets(&self) -> Result<u64, Fault> {
-        sys::dropped_packets(&self.socket)
+        sys::interface::dropped_packets(&self.socket)
     }
 }
 

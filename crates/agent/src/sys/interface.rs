@@ -1,6 +1,6 @@
-//! Requests about a network interface: ethtool, MTU.
+//! Requests about a network interface: ethtool, MTU, packets that a packet socket at it has dropped.
 
-use super::{checked, socket};
+use super::{checked, get_option, socket};
 use crate::fault::Fault;
 use std::os::fd::AsRawFd;
 
@@ -25,6 +25,14 @@ pub fn mtu(interface: &str) -> Result<u32, Fault> {
     const SIOCGIFMTU: u64 = 0x8921; // linux/sockios.h
     interface_ioctl(SIOCGIFMTU, &mut request, &format!("the MTU of {interface}"))?;
     Ok(unsafe { request.ifr_ifru.ifru_mtu } as u32)
+}
+
+/// Packets for which a packet socket had no room, since the last call (struct `tpacket_stats`: packets, drops).
+pub fn dropped_packets(fd: &impl AsRawFd) -> Result<u64, Fault> {
+    let mut stats = [0; 8];
+    get_option(fd, libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut stats)?;
+    let [.., a, b, c, d] = stats;
+    Ok(u32::from_ne_bytes([a, b, c, d]).into())
 }
 
 fn interface_request(interface: &str) -> libc::ifreq {
