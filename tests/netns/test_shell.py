@@ -152,6 +152,10 @@ def test_what_cannot_start_is_one_line_with_status_2() -> None:
     gone = shell(*PATH, "--server", "false", "--", "true")
     assert gone.returncode == 2
     assert "ended with status 1" in gone.stderr
+    silent = shell(*PATH, "--timeout", "1s", "--server", "sleep 4714.1", "--", "true")
+    assert silent.returncode == 2
+    assert "--server: got sleep, expected a server that listens on some port within 1 s" in silent.stderr
+    assert processes("4714.1") == []
     unknown = shell(*PATH, "--cc", "vegas9", "--", "true")
     assert unknown.returncode == 2
 

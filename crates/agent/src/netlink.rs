@@ -81,8 +81,14 @@ pub struct Socket {
 }
 
 impl Socket {
+    /// For links, addresses, routes and disciplines.
     pub fn new() -> Result<Self, Fault> {
-        let fd = sys::socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
+        Self::of(libc::NETLINK_ROUTE)
+    }
+
+    /// For questions of this family.
+    pub fn of(family: i32) -> Result<Self, Fault> {
+        let fd = sys::socket(libc::AF_NETLINK, libc::SOCK_RAW, family)?;
         const NETLINK_EXT_ACK: i32 = 11;
         sys::set_option(&fd, libc::SOL_NETLINK, NETLINK_EXT_ACK, &1_i32, "NETLINK_EXT_ACK")?;
         Ok(Self { fd, sequence: 0 })

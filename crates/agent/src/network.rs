@@ -430,14 +430,19 @@ pub const LISTEN_WAIT: Duration = Duration::from_secs(10);
 /// Time between two looks whether it does.
 pub const LISTEN_STEP: Duration = Duration::from_millis(10);
 
-/// The refusal of a server that has ended with this status, or has not listened in time; `remark` follows.
-pub fn no_listener<T>(program: &str, status: Option<i32>, remark: &str) -> Result<T, Fault> {
+/// The refusal of a server that has ended with this status, or has not listened within this time; `remark` follows.
+pub fn no_listener<T>(
+    program: &str,
+    status: Option<i32>,
+    within: Duration,
+    remark: &str,
+) -> Result<T, Fault> {
     let expected = match status {
         Some(status) => {
             format!("a server that listens: it has ended with status {status}{remark}")
         }
         None => {
-            let wait_s = LISTEN_WAIT.as_secs();
+            let wait_s = within.as_secs_f64();
             format!("a server that listens on some port within {wait_s} s{remark}")
         }
     };

@@ -10,20 +10,16 @@ from typing import Annotated
 import typer
 
 from dragstrip.cli import completion, words
+from dragstrip.cli.capture import capture_request
 from dragstrip.cli.options import CaptureAt, EngineOption, Load, Snaplen
-from dragstrip.cli.output import say
 from dragstrip.cli.race import Race, takes_race
 from dragstrip.cli.shell_parts import (
     LONGEST_S,
     TIMED_OUT,
     ProgramEnds,
-    described,
-    hand_over,
-    hosts,
     planned,
-    say_path,
-    summary,
 )
+from dragstrip.cli.shell_recorded import RealTime
 from dragstrip.errors import BadInputError
 from dragstrip.io.files import expect_empty_folder
 
@@ -124,13 +120,22 @@ def shell(
     ] = None,
     capture: CaptureAt = None,
     snaplen: Snaplen = None,
+    live: Annotated[
+        bool | None,
+        typer.Option(
+            "--live/--no-live",
+            help="In real time: a line at the bottom of the terminal, once a second: rate, queue, drops, "
+            "marks and RTT.",
+            show_default="on, but for a shell",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             metavar="FOLDER",
-            help="Write shell.json there: the path, the scenario, lateness, bytes, drops and marks; of "
-            "--capture the packets. It must be empty or not exist.",
+            help="Write shell.json there: the path, the scenario, lateness, bytes, drops and marks; in real "
+            "time a recording and its report too; of --capture the packets. It must be empty or not exist.",
             show_default=False,
         ),
     ] = None,
@@ -162,12 +167,14 @@ def shell(
     limit_s = words.time_limit(timeout, "--timeout").time_s if timeout else 0.0
     if limit_s > LONGEST_S:
         raise BadInputError("--timeout", timeout, f"at most {LONGEST_S}s (4 h 43 min)", "command line")
-    if out is not None:
-        expect_empty_folder("--out", out)
     ends = ProgramEnds(cc, command or [], _words(server))
     if engine == VIRTUAL:
         from dragstrip.cli import shell_in_guest
 
+        if out is not None:
+            expect_empty_folder("--out", out)
+        if live:
+            raise BadInputError("--live", None, f"is for --engine {REAL}", "command line")
         guest = shell_in_guest.InGuest(
             options=words.engine_options(engine_option or []),
             load=load or [],
@@ -181,42 +188,31 @@ def shell(
         raise typer.Exit(status)
     for option, value in (
         *(("--engine-option", engine_option), ("--load", load), ("--file", file), ("--fetch", fetch)),
-        *(("--date", date), ("--capture", capture), ("--snaplen", snaplen)),
+        ("--date", date),
     ):
         if value:
             raise BadInputError(option, None, f"is for --engine {VIRTUAL}", "command line")
-    status = _in_real_time(ends, race, limit_s or LONGEST_S, out, as_json=as_json, offline=offline)
-    raise typer.Exit(status)
+    request = capture_request(capture, snaplen)
+    if request is not None and out is None:
+        raise BadInputError("--capture", None, "--out FOLDER with it, for the files", "command line")
+    options = RealTime(limit_s or LONGEST_S, out, request, live, offline=offline, as_json=as_json)
+    raise typer.Exit(_in_real_time(ends, race, options))
 
 
-def _in_real_time(
-    ends: ProgramEnds, race: Race, limit_s: float, out: Path | None, *, as_json: bool, offline: bool
-) -> int:
+def _in_real_time(ends: ProgramEnds, race: Race, options: RealTime) -> int:
     """Run programs on this machine's kernel, and return the command's status."""
     from dragstrip.engines.netns import shell as engine
 
     run = planned(ends.cc, race)
-    scenario = run.scenario
     programs = engine.Programs(
         command=ends.command or [os.environ.get("SHELL") or "/bin/sh"],
         server=ends.server,
         interactive=not ends.command,
         environment={} if ends.command else _prompt(race),
-        output_to_errors=as_json,
-        network=not offline,
+        output_to_errors=options.as_json,
+        network=not options.offline,
     )
-    path = say_path(run, ends.cc)
-    outcome = engine.run(scenario, hosts(run), ends.cc, programs, limit_s, lambda step: say(step, err=True))
-    marks = engine.reasons(outcome)
-    for line in (*summary(outcome), *(f"MARKED {mark}" for mark in marks)):
-        say(line, err=True)
-    document = {
-        **described(ends, programs.command, path, REAL),
-        "marked": marks,
-        **outcome,
-        "scenario": scenario,
-    }
-    hand_over(document, out, as_json=as_json)
+    outcome = options.perform(run, ends, programs)
     if outcome["timed_out"]:
         return TIMED_OUT
     return KILLED if outcome["status"] is None else int(outcome["status"])

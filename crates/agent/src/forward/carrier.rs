@@ -25,6 +25,12 @@ pub trait Devices {
     /// Writes a packet at the end of a way; false if it is not taken.
     fn write(&mut self, way: Way, bytes: &[u8]) -> bool;
 
+    /// A packet enters a way now.
+    fn entered(&mut self, _way: Way, _now: Instant, _bytes: &[u8]) {}
+
+    /// A packet has been written at the end of a way.
+    fn left(&mut self, _way: Way, _now: Instant, _bytes: &[u8]) {}
+
     /// Bytes in front of a packet's IP header. What is no IP packet is not carried.
     fn header_bytes(&self) -> usize;
 }
@@ -91,7 +97,11 @@ impl<D: Devices> Carrier<D> {
         self.network.advance(self.now());
         while let Some(arrival) = self.network.observer_mut().arrivals.pop_front() {
             let is_written = self.devices.write(arrival.way, &arrival.bytes);
-            let late_ns = self.now().as_nanos().saturating_sub(arrival.due.as_nanos());
+            let now = self.now();
+            if is_written {
+                self.devices.left(arrival.way, now, &arrival.bytes);
+            }
+            let late_ns = now.as_nanos().saturating_sub(arrival.due.as_nanos());
             self.network.observer_mut().written(arrival, is_written.then_some(late_ns));
         }
     }
@@ -103,7 +113,9 @@ impl<D: Devices> Carrier<D> {
         let bytes = &self.buffer[..length];
         let header_bytes = self.devices.header_bytes();
         if let Some(packet) = bytes.get(header_bytes..).and_then(describe) {
-            self.network.advance(now(self.epoch_ns));
+            let now = now(self.epoch_ns);
+            self.network.advance(now);
+            self.devices.entered(way, now, bytes);
             let class = packet.class;
             self.network.send(
                 way,
@@ -120,6 +132,11 @@ impl<D: Devices> Carrier<D> {
     /// Packets on their way, arrivals and totals.
     pub fn ledger(&self) -> &Ledger {
         self.network.observer()
+    }
+
+    /// Rows of `queues`, one for each link and interval so far.
+    pub const fn recorded_queues(&self) -> &Queues {
+        self.network.queues()
     }
 
     /// Rows of `queues`, up to now.

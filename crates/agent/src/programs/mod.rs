@@ -128,7 +128,12 @@ pub fn run(
             let ended = live.server_status();
             if ended.is_some() || sys::now() > listen_until {
                 let last = live.last_line(Stream::Server);
-                return network::no_listener(&programs.server[0], ended, &last);
+                return network::no_listener(
+                    &programs.server[0],
+                    ended,
+                    network::LISTEN_WAIT,
+                    &last,
+                );
             }
         }
         rest(&mut live, next_round())?;

@@ -25,10 +25,15 @@ pub struct Outcome {
     pub names: bool,
 }
 
-/// Does everything, tells it and ends.
-pub fn run(request: &Request, spaces: &[Space; 2], user: Option<(u32, u32)>, to: fs::File) -> ! {
+/// Does everything, tells it and ends. Something can be read of `listening` once the server listens.
+pub fn run(
+    request: &Request,
+    spaces: &[Space; 2],
+    user: Option<(u32, u32)>,
+    (to, listening): (fs::File, fs::File),
+) -> ! {
     let mut outcome = Outcome::default();
-    match programs(request, spaces, user, &mut outcome) {
+    match programs(request, spaces, user, &mut outcome, listening) {
         Ok(()) => {}
         Err(Fault::Refused(field, value, expected)) => {
             outcome.refused = Some((field, value, expected));
@@ -47,6 +52,7 @@ fn programs(
     spaces: &[Space; 2],
     user: Option<(u32, u32)>,
     outcome: &mut Outcome,
+    mut listening: fs::File,
 ) -> Result<(), Fault> {
     process::die_with_maker()?;
     outcome.names = names(request.network).is_ok();
@@ -63,6 +69,7 @@ fn programs(
         listens(&spaces[0], started, program)?;
         server = Some(started);
     }
+    listening.write_all(&[1])?;
     let [program, arguments @ ..] = request.command.as_slice() else {
         return refusal("COMMAND", "", "a command");
     };
@@ -100,7 +107,7 @@ fn listens(space: &Space, server: i32, program: &str) -> Result<(), Fault> {
     while !network::has_listener() {
         let ended = process::has_ended(server);
         if ended.is_some() || start.elapsed() > network::LISTEN_WAIT {
-            return network::no_listener(program, ended, "");
+            return network::no_listener(program, ended, network::LISTEN_WAIT, "");
         }
         std::thread::sleep(network::LISTEN_STEP);
     }

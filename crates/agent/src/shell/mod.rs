@@ -7,20 +7,24 @@
 mod exit;
 mod inside;
 mod path;
+mod recorder;
 
 use crate::fault::{Fault, fault, refusal};
 use crate::local_machine::Rights;
 use crate::netlink::{Attributes, Message, Rtnetlink as _, Socket, flag};
-use crate::{network, sys};
+use crate::{network, record, sys};
+use dragstrip_recording::{QueueRow, Queues, Recording, Writer};
 use dragstrip_scenario::{NodeSpec, Scenario, Sysctls};
 use inside::Outcome;
-use path::Stop;
+use path::{Path, Stop};
+use recorder::{Names, Openings, Recorded, Recorder, RecorderRequest};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 use sys::process;
 
 const DEVICE: &str = "/dev/net/tun";
@@ -47,6 +51,8 @@ pub struct Request {
     pub limit_ns: u64,
     /// The real network can be reached through the path.
     pub network: bool,
+    /// What is recorded; none: nothing.
+    pub recorder: Option<RecorderRequest>,
 }
 
 /// The network namespace of one end.
@@ -62,8 +68,10 @@ pub fn addresses(end: usize) -> [String; 2] {
     [Ipv4Addr::new(198, 18, 0, host as u8).to_string(), address6(host).to_string()]
 }
 
+const SERVER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
+
 fn server_addresses() -> [IpAddr; 2] {
-    [Ipv4Addr::new(198, 18, 0, 2).into(), address6(2).into()]
+    [SERVER.into(), address6(2).into()]
 }
 
 const fn address6(host: u16) -> Ipv6Addr {
@@ -77,18 +85,18 @@ pub fn serve(request: i32, answer: i32, parent: i32) -> Result<(), Fault> {
     let request: Request =
         serde_json::from_str(&text).map_err(|error| Fault::Failed(format!("request: {error}")))?;
     let mut answer = process::inherited(answer);
-    let outcome = match run(&request, parent) {
-        Ok(outcome) => outcome,
+    let bytes = match run(&request, parent) {
+        Ok((recording, outcome)) => record::answer(&recording, outcome, &[]),
         Err(Fault::Refused(field, value, expected)) => {
-            serde_json::json!({ "refused": [field, value, expected] })
+            format!("{}\n", serde_json::json!({ "refused": [field, value, expected] })).into_bytes()
         }
         Err(fault) => return Err(fault),
     };
-    answer.write_all(outcome.to_string().as_bytes())?;
+    answer.write_all(&bytes)?;
     Ok(())
 }
 
-fn run(request: &Request, parent: i32) -> Result<serde_json::Value, Fault> {
+fn run(request: &Request, parent: i32) -> Result<(Recording, serde_json::Value), Fault> {
     process::ignore_terminal();
     let (user, group) = sys::user();
     // A user namespace takes this right away, and children do not inherit it.
@@ -101,8 +109,12 @@ fn run(request: &Request, parent: i32) -> Result<serde_json::Value, Fault> {
     let (rights, waiting) = Rights::take_after(Some(parent), wait)?;
     let mut devices = Vec::new();
     let mut spaces = Vec::new();
+    let mut openings = Openings::new();
     for (end, host) in request.ends.iter().enumerate() {
         let (space, device) = build(request, end, host)?;
+        if let Some(recorder) = &request.recorder {
+            openings.open(recorder, SERVER)?;
+        }
         spaces.push(space);
         devices.push(device);
     }
@@ -116,13 +128,15 @@ fn run(request: &Request, parent: i32) -> Result<serde_json::Value, Fault> {
         waiting.map(|waiting| waiting.start(&spaces[0].namespace, &devices[0])).transpose()?;
     let inside = server_addresses();
     let mut carrier = path::open(&request.scenario, ends, devices, exit, inside)?;
+    let recorder = start_recorder(request, openings, &spaces, &mut carrier)?;
     let (from, to) = process::pipe()?;
+    let (listens, listening) = process::pipe()?;
     process::unshare_processes()?;
     let Some(programs) = process::fork()? else {
         let user = (rights == Rights::UserNamespace).then_some((user, group));
-        inside::run(request, &spaces, user, to.into());
+        inside::run(request, &spaces, user, (to.into(), listening.into()));
     };
-    drop(to);
+    drop((to, listening));
     let begin_ns = process::monotonic();
     let stop = carrier.run(&from, request.limit_ns);
     let duration_ns = process::monotonic() - begin_ns;
@@ -135,11 +149,34 @@ fn run(request: &Request, parent: i32) -> Result<serde_json::Value, Fault> {
     if request.interactive {
         process::take_terminal();
     }
+    if let (Stop::TimedOut, Some(server)) = (stop, request.server.first())
+        && fs::File::from(listens).read(&mut [0])? == 0
+    {
+        return network::no_listener(server, None, Duration::from_nanos(request.limit_ns), "");
+    }
     let outcome: Outcome = serde_json::from_str(&text).unwrap_or_default();
     if let Some((field, value, expected)) = outcome.refused {
         return refusal(field, value, expected);
     }
     let outside = carrier.end_exit(stop);
+    let (recorded, recording) = recording(recorder, &mut carrier);
+    let outcome = serde_json::json!({
+        "status": outcome.status,
+        "timed_out": stop == Stop::TimedOut,
+        "server_status": outcome.server_status,
+        "names": outcome.names,
+        "rights": rights.name(),
+        "ahead": first,
+        "duration_ns": duration_ns,
+        "directions": directions(&carrier, &mut spaces)?,
+        "outside": outside,
+        "recorded": recorded,
+    });
+    Ok((recording, outcome))
+}
+
+/// Totals of both directions.
+fn directions(carrier: &Path, spaces: &mut [Space; 2]) -> Result<Vec<serde_json::Value>, Fault> {
     let ledger = carrier.ledger();
     let mut directions = Vec::new();
     for (way, name) in ["down", "up"].into_iter().enumerate() {
@@ -150,17 +187,59 @@ fn run(request: &Request, parent: i32) -> Result<serde_json::Value, Fault> {
         direction["device_drops"] = spaces[way].drops()?.into();
         directions.push(direction);
     }
-    Ok(serde_json::json!({
-        "status": outcome.status,
-        "timed_out": stop == Stop::TimedOut,
-        "server_status": outcome.server_status,
-        "names": outcome.names,
-        "rights": rights.name(),
-        "ahead": first,
-        "duration_ns": duration_ns,
-        "directions": directions,
-        "outside": outside,
-    }))
+    Ok(directions)
+}
+
+/// Ends a recorder, if there is one: figures, and the tables. A fault of it takes no outcome away.
+fn recording(recorder: Option<Recorder>, carrier: &mut Path) -> (serde_json::Value, Recording) {
+    let Some(recorder) = recorder else {
+        return (serde_json::Value::Null, Writer::default().finish());
+    };
+    let queues = carrier.end_copies().clone();
+    match recorder.end() {
+        Ok(recorded) => (recorded.about(), with_queues(recorded, &queues).finish()),
+        Err(fault) => {
+            (serde_json::json!({ "failed": fault.to_string() }), Writer::default().finish())
+        }
+    }
+}
+
+/// Starts what was asked to be recorded.
+fn start_recorder(
+    request: &Request,
+    openings: Openings,
+    spaces: &[Space; 2],
+    carrier: &mut Path,
+) -> Result<Option<Recorder>, Fault> {
+    let Some(wanted) = &request.recorder else { return Ok(None) };
+    let cc = sys::in_kernel(&request.cc);
+    let names = Names { hosts: request.ends.clone(), server: server_addresses(), cc };
+    let (recorder, tee) = Recorder::start(wanted, openings, spaces, names)?;
+    carrier.copy_to(tee);
+    Ok(Some(recorder))
+}
+
+/// The tables of a recorder with the queues of the forwarder's intervals, of which it kept every one, or one in so many.
+fn with_queues(recorded: Recorded, queues: &Queues) -> Writer {
+    let Recorded { mut tables, interval_ns, .. } = recorded;
+    for (row, &time_ns) in queues.time_ns.values().iter().enumerate() {
+        if time_ns.cast_unsigned() % interval_ns != 0 {
+            continue;
+        }
+        let name = &queues.link.names()[queues.link.index()[row] as usize];
+        let link = tables.queues.link.word(name);
+        tables.queues.push(QueueRow {
+            time_ns,
+            link,
+            backlog_bytes: queues.backlog_bytes.values()[row],
+            backlog_packets: queues.backlog_packets.values()[row],
+            enqueued: queues.enqueued.values()[row],
+            dropped: queues.dropped.values()[row],
+            marked: queues.marked.values()[row],
+            sent_bytes: queues.sent_bytes.values()[row],
+        });
+    }
+    tables
 }
 
 /// The namespace of an end, with its device, which the thread has entered.

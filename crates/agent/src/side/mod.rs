@@ -17,8 +17,11 @@ mod watch;
 
 pub use agenda::{Agenda, Event};
 pub use capture::{CaptureRequest, Captured, Described, Wire, collect as collect_captures};
+pub use info::{Bytes, CWR, Info, longest_limit};
 pub use message::{Counts, EndReport, Notice, Order, Report};
-pub use probe::Pinger;
+pub use probe::{Pinger, row as probe_row};
+pub use sending::may_be_paced;
+pub use tap::{Matcher, read_sacks};
 
 use crate::changes::Step;
 use crate::fault::Fault;

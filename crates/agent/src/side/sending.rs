@@ -1,22 +1,11 @@
 //! The end of a TCP connection that sends the data: its kernel's state, and the RTTs seen at its host.
 
-use super::info::{CWR, Info};
+use super::info::{Bytes, CWR, Info, longest_limit};
 use super::message::Sent;
 use super::tap::{Matcher, TappedPacket};
 use crate::fault::Fault;
-use dragstrip_recording::{SampleRow, Samples, Word};
+use dragstrip_recording::Samples;
 use std::os::fd::OwnedFd;
-
-/// Limit of a connection, as far as a single reading of its state tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SendLimit {
-    /// There is no connection yet.
-    Handshake,
-    /// The pacer, if anything but the application, the receiver or the send buffer.
-    Paced,
-    /// Nothing.
-    Nothing,
-}
 
 /// True when something may pace a flow: its algorithm (`sk_pacing_status`), or a discipline at its host's egress
 /// (`fq_classify`).
@@ -39,8 +28,8 @@ pub struct Sending {
     acks_together: u64,
     /// Start of the interval, and `Info::busy_us` at that time.
     interval: (i64, [u64; 3]),
-    /// Rows of `samples` since then, with the limits known so far: the interval's limit is known at its end.
-    rows: Vec<(usize, SendLimit)>,
+    /// Rows of `samples` since then, with what was read for each: the interval's limit is known at its end.
+    rows: Vec<(usize, Info)>,
     /// Beginnings of CWR, and of any reduction, that samples saw.
     seen_cwr: u64,
     seen_reductions: u64,
@@ -112,60 +101,19 @@ impl Sending {
     /// A row of `samples` from what was read last.
     pub fn sample(&mut self, flow: usize, time_ns: i64, written_bytes: u64, table: &mut Samples) {
         let info = &self.info;
-        let positive = |value: u64| (value > 0).then_some(value as i64);
-        let state = match info.state {
-            0 if info.ssthresh.is_none_or(|ssthresh| info.cwnd < ssthresh) => "slow_start",
-            0 => "congestion_avoidance",
-            1 => "disorder",
-            CWR => "cwr",
-            3 => "recovery",
-            _ => "loss",
-        };
-        let row = SampleRow {
-            time_ns,
-            flow: flow as u32,
-            cwnd_bytes: (info.cwnd * info.mss) as i64,
-            ssthresh_bytes: info.ssthresh.map(|packets| (packets * info.mss) as i64),
-            bytes_in_flight: (info.in_flight * info.mss) as i64,
-            srtt_ns: positive(info.srtt_us * 1_000),
-            rtt_ns: self.rtt_ns,
-            min_rtt_ns: info.min_rtt_us.map(|us| (us * 1_000) as i64),
-            pacing_bps: info.pacing.map(|bytes| (bytes * 8) as i64),
-            delivery_bps: positive(info.delivery * 8),
-            bytes_acked: self.bytes_acked() as i64,
-            bytes_written: written_bytes as i64,
-            retransmits: info.retransmits as i64,
-            state: table.state.word(state),
-            limit: Word::default(), // known at the interval's end
-        };
-        let preliminary = match info {
-            info if info.handshake => SendLimit::Handshake,
-            info if self.may_be_paced && info.is_paced() => SendLimit::Paced,
-            _ => SendLimit::Nothing,
-        };
-        self.rows.push((table.push(row), preliminary));
+        let bytes = Bytes { acked: self.bytes_acked(), written: written_bytes };
+        let state = table.state.word(info.state_name());
+        let row = info.row(time_ns, flow as u32, self.rtt_ns, bytes, state);
+        self.rows.push((table.push(row), info.clone()));
     }
 
     /// Says of an interval's rows what held the sender back longest in it, by the kernel's own clocks.
     pub fn end_interval(&mut self, now_ns: i64, table: &mut Samples) {
         let (begun_ns, before) = std::mem::replace(&mut self.interval, (now_ns, self.info.busy_us));
-        let grown = |index: usize| self.info.busy_us[index].saturating_sub(before[index]);
-        let (busy, rwnd, sndbuf) = (grown(0), grown(1), grown(2));
-        let times_us = [
-            ("cwnd", busy.saturating_sub(rwnd + sndbuf)),
-            ("rwnd", rwnd),
-            ("sndbuf", sndbuf),
-            ("app", ((now_ns - begun_ns) as u64 / 1_000).saturating_sub(busy)),
-        ];
-        let longest = times_us.iter().rev().max_by_key(|(_, time)| *time);
-        let longest = longest.map_or("cwnd", |(name, _)| *name);
-        for (row, preliminary) in self.rows.drain(..) {
-            let limit = match preliminary {
-                SendLimit::Handshake => "handshake",
-                SendLimit::Paced if longest == "cwnd" => "pacing",
-                SendLimit::Paced | SendLimit::Nothing => longest,
-            };
-            let limit = table.limit.word(limit);
+        let interval_us = (now_ns - begun_ns) as u64 / 1_000;
+        let longest = longest_limit(before, self.info.busy_us, interval_us);
+        for (row, info) in self.rows.drain(..) {
+            let limit = table.limit.word(info.limit(longest, self.may_be_paced));
             table.limit.set(row, limit);
         }
     }

@@ -172,7 +172,8 @@ fn read_tcp(packet: &[u8]) -> Option<TappedPacket> {
     })
 }
 
-fn read_sacks(mut options: &[u8]) -> Vec<(u32, u32)> {
+/// Blocks of TCP's options (RFC 2018).
+pub fn read_sacks(mut options: &[u8]) -> Vec<(u32, u32)> {
     const NOP: u8 = 1;
     const SACK: u8 = 5;
     let mut blocks = Vec::new();

@@ -33,13 +33,17 @@ class Packets:
             "comment": comment(self.engine, self.scenario),
         }
 
+    def files(self) -> dict[str, Path]:
+        """The files by their hosts and links."""
+        return {point: self.folder / name for point, name in names(self.capture.points).items()}
+
     def write(self, answer: Answer) -> Json:
         """Writes the files; for provenance, how many packets of each are missing, if any are."""
         head, raw = answer
-        files = names(self.capture.points)
+        files = self.files()
         for file in head["captures"]:
             content = bytes(raw[file["offset"] : file["offset"] + file["bytes"]])
-            (self.folder / files[file["point"]]).write_bytes(content)
+            files[file["point"]].write_bytes(content)
         lacking = {file["point"]: file["missing"] for file in head["captures"] if file["missing"]}
         return {"captures_missing": lacking} if lacking else {}
 

@@ -8,11 +8,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from dragstrip.engines.agent import binaries
+from dragstrip.engines.agent.answers import Answer
+from dragstrip.engines.agent.packets import Packets
 from dragstrip.engines.contract import Json, Refusal, Say, quietly
 from dragstrip.errors import DragstripError
 from dragstrip.io.shape import COUNT, TEXT, Shape, expect
@@ -21,7 +22,6 @@ SERVER, SERVER6 = "198.18.0.2", "2001:2::2"
 """Addresses of the server's end (`addresses` in crates/agent/src/shell/mod.rs)."""
 LATE_NS = 1_000_000
 """A run whose packets left later than this, one in a hundred, is marked."""
-ANSWER_BYTES_MAX = 1 << 20
 _DIRECTION: dict[str, Shape] = {
     "direction": TEXT,
     **dict.fromkeys(("packets_in", "bytes_in", "packets_out", "bytes_out", "marks", "copies"), COUNT),
@@ -48,12 +48,50 @@ class Programs:
     """The command reaches the real network through the path."""
 
 
+@dataclass
+class Recorder:
+    """What is recorded of a run, and shown meanwhile."""
+
+    packets: Packets | None = None
+    """Captures at one host or both."""
+    live: Callable[[Json], object] | None = None
+    """Called every second with how things stand (crates/agent/src/shell/recorder)."""
+    answer: Answer | None = None
+    """The tables, after the run."""
+
+    def request(self, scenario: Json, ends: tuple[str, str], files: contextlib.ExitStack) -> Json:
+        """Return what the agent is asked for; `files` are open until it has ended."""
+        probe = next(iter(scenario["probes"]), None)
+        keys = ("interval_ns", "size_bytes", "label", "target")
+        request: Json = {
+            "interval_ns": scenario["record"]["interval_ns"],
+            "ping": None if probe is None else {key: probe[key] for key in keys},
+            "captures": None,
+            "live": None,
+        }
+        if self.packets is not None:
+            paths = self.packets.files()
+            opened = [files.enter_context(paths[end].open("wb")) if end in paths else None for end in ends]
+            request["captures"] = {
+                **self.packets.request(),
+                "points": list(ends),
+                "files": [None if file is None else file.fileno() for file in opened],
+            }
+        return request
+
+
 def run(
-    scenario: Json, ends: tuple[str, str], cc: str, programs: Programs, limit_s: float, say: Say = quietly
+    scenario: Json,
+    ends: tuple[str, str],
+    cc: str,
+    programs: Programs,
+    limit_s: float,
+    say: Say = quietly,
+    recorder: Recorder | None = None,
 ) -> Json:
     """Run programs at the hosts `ends` of a scenario (server, client), and return their outcome.
 
-    Everything that was started ends with the command, and with this process.
+    Everything that was started ends with the command, and with this process. The `recorder` gets its tables.
     Raises `BadInputError` for what this machine does not allow, `DragstripError` for anything else.
     """
     addresses = {"DRAGSTRIP_SERVER": SERVER, "DRAGSTRIP_SERVER6": SERVER6}
@@ -67,30 +105,63 @@ def run(
         "environment": {**addresses, **programs.environment},
         "limit_ns": round(limit_s * 1e9),
         "network": programs.network,
+        "recorder": None,
     }
     agent = binaries.program(say)
-    with _memory("request", json.dumps(request).encode()) as asked, _memory("answer") as answer:
-        words = [str(agent), "shell", f"request={asked}", f"answer={answer}", f"parent={os.getpid()}"]
+    output = sys.stderr.fileno() if programs.output_to_errors else None
+    with contextlib.ExitStack() as files:
+        if recorder is not None:
+            request["recorder"] = recorder.request(scenario, ends, files)
+        live = recorder.live if recorder is not None else None
+        status, answer = _ask([str(agent), "shell"], request, output, live)
+    if status or not answer:
+        raise DragstripError(f"shell: the agent ended (status {status})")
+    line, _, raw = answer.partition(b"\n")
+    head: Json = json.loads(line)
+    if "refused" in head:
+        name, value, expected = head["refused"]
+        raise Refusal(name, value, expected).error("shell")
+    outcome: Json = head["run"]
+    expect(outcome, _ANSWER, "")
+    if recorder is not None:
+        recorder.answer = head, raw
+    return outcome
+
+
+def _ask(
+    words: list[str], request: Json, output: int | None, live: Callable[[Json], object] | None
+) -> tuple[int, bytes]:
+    """Run the agent; returns its status and its answer."""
+    with contextlib.ExitStack() as files:
+        lines = None
+        numbers = list(_files(request))
+        if live is not None:
+            source, target = os.pipe()
+            lines = files.enter_context(os.fdopen(source, "rb"))
+            closing = files.enter_context(os.fdopen(target, "wb"))
+            request["recorder"]["live"] = target
+            numbers.append(target)
+        asked = files.enter_context(_memory("request", json.dumps(request).encode()))
+        answer = files.enter_context(_memory("answer"))
+        words += [f"request={asked}", f"answer={answer}", f"parent={os.getpid()}"]
         with _patient():
-            process = subprocess.Popen(  # noqa: S603
-                words,
-                pass_fds=(asked, answer),
-                stdout=sys.stderr.fileno() if programs.output_to_errors else None,
-            )
+            process = subprocess.Popen(words, pass_fds=(asked, answer, *numbers), stdout=output)  # noqa: S603
             try:
+                if live is not None and lines is not None:
+                    closing.close()
+                    for line in lines:
+                        live(json.loads(line))
                 process.wait()
             finally:
                 process.kill()
                 process.wait()
-        text = os.pread(answer, ANSWER_BYTES_MAX, 0)
-    if process.returncode or not text:
-        raise DragstripError(f"shell: the agent ended (status {process.returncode})")
-    content: dict[str, Any] = json.loads(text)
-    if "refused" in content:
-        name, value, expected = content["refused"]
-        raise Refusal(name, value, expected).error("shell")
-    expect(content, _ANSWER, "")
-    return content
+        return process.returncode, os.pread(answer, os.fstat(answer).st_size, 0)
+
+
+def _files(request: Json) -> Iterator[int]:
+    """Yield the numbers of the files that the agent writes captures into."""
+    captures = (request["recorder"] or {}).get("captures") or {}
+    yield from (file for file in captures.get("files", ()) if file is not None)
 
 
 @contextlib.contextmanager
