@@ -6,6 +6,7 @@ import json
 import pickle
 import shutil
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -281,6 +282,13 @@ def test_keys_that_are_no_names(result: dragstrip.Result) -> None:
         many.plot("timeline")
     with pytest.raises(BadInputError, match="experiment: got 'cubic', expected an `Experiment`"):
         dragstrip.run("cubic")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("read", [dragstrip.Result.read, dragstrip.load])
+def test_what_is_no_folders_name_is_an_error_that_says_so(read: Callable[[Any], object]) -> None:
+    for name in (5, None, b"race", ["race"]):
+        with pytest.raises(BadInputError, match="an output folder's name, as text or as a Path"):
+            read(name)
 
 
 def test_a_folder_of_an_interrupted_run_is_read_with_a_note(tmp_path: Path) -> None:

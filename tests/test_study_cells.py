@@ -109,7 +109,10 @@ def test_a_sweep_shows_its_map(tmp_path: Path) -> None:
 
 
 def test_every_drawer_draws_a_class_that_there_is() -> None:
+    import dragstrip
     from dragstrip import verbs
 
-    names = set(notebook.DRAWERS) - {"Experiment"}
+    others = {"Experiment", "Shell", "ShellRun"}
+    names = set(notebook.DRAWERS) - others
     assert all(issubclass(getattr(verbs, name), Diagnosis.__mro__[1]) for name in names)
+    assert all("_repr_html_" in dir(getattr(dragstrip, name)) for name in others)

@@ -75,6 +75,7 @@ FUNCTIONS = {
     "evidence": "evidence",
     "tc-import": "tc_import",
     "conform": "conform",
+    "shell": "shell",
 }
 """By command: its function, or the first of several."""
 WITHOUT_FUNCTION = {
@@ -85,7 +86,6 @@ WITHOUT_FUNCTION = {
     "help": "explains the command line; docstrings explain functions",
     "kernel": "fetches and boots kernels, for engine vm",
     "lab": "sets up hosts, for engine ssh",
-    "shell": "runs programs, whose output and status are the answer",
     "validate": "is for those who work on the simulator",
 }
 """Commands without a function, and why."""

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from dragstrip.experiment.programs import program
     from dragstrip.experiment.types import Claim, Experiment, Flow, HostSettings, Link, Node, Path, Probe
     from dragstrip.interop.frames import load
+    from dragstrip.interop.path_shell.shell import Shell, ShellRun
     from dragstrip.interop.race import race, run
     from dragstrip.interop.result import Result
     from dragstrip.verbs import (
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
         publication,
         publications,
         queues,
+        shell,
         sweep,
         tc_import,
         whatif,
@@ -77,6 +79,8 @@ __all__ = [
     "Path",
     "Probe",
     "Result",
+    "Shell",
+    "ShellRun",
     "__version__",
     "algorithms",
     "attack",
@@ -98,6 +102,7 @@ __all__ = [
     "queues",
     "race",
     "run",
+    "shell",
     "simulate",
     "sweep",
     "tc_import",
@@ -122,6 +127,7 @@ _VERBS = (
     "publication",
     "publications",
     "queues",
+    "shell",
     "sweep",
     "tc_import",
     "whatif",
@@ -135,6 +141,7 @@ _HOMES = {
     "compare": "dragstrip.experiment.comparison",
     "load": "dragstrip.interop.frames",
     "Result": "dragstrip.interop.result",
+    **dict.fromkeys(("Shell", "ShellRun"), "dragstrip.interop.path_shell.shell"),
     "program": "dragstrip.experiment.programs",
     "race": "dragstrip.interop.race",
     "run": "dragstrip.interop.race",

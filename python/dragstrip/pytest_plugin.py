@@ -1,6 +1,9 @@
-"""The pytest plugin: a fixture `race`, and the report of each test with it that fails.
+"""The pytest plugin: fixtures `race` and `path_shell`, the mark `path`, and a report of each test that fails.
 
-Reports are kept in `dragstrip-failures/TEST-HASH/N` below pytest's root folder, or in the folder of
+A test with `path_shell` runs once for each path of its marks `path`; it is skipped, with what helps, where
+this machine lacks something that the engine needs. The runs of one that fails are lines of its report.
+
+Reports of races are kept in `dragstrip-failures/TEST-HASH/N` below pytest's root folder, or in the folder of
 `--dragstrip-reports`; the hash is of the test's node id. Reports of an earlier failure of the same test are
 replaced. A report that cannot be written is a line in the test's output.
 """
@@ -17,10 +20,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from dragstrip.interop.path_shell.shell import Shell, ShellRun
     from dragstrip.interop.result import Result
 
 RESULTS = pytest.StashKey["list[Result]"]()
-FAILED = pytest.StashKey[bool]()
+SHELL_RUNS = pytest.StashKey["list[ShellRun]"]()
+LACKS = pytest.StashKey["dict[str, str]"]()
+"""By engine and its options: what this machine lacks, looked for once."""
+PRINTED_MAX = 40
+"""Lines of a program's output in the report of a test that fails, at most."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -31,6 +39,63 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="dragstrip-failures",
         help="folder for the reports of races in tests that fail",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the mark."""
+    config.addinivalue_line(
+        "markers",
+        "path(*names, **options): paths on which a test with the fixture path_shell runs, once for each; "
+        "options of dragstrip.shell describe another path, its engine and its server",
+    )
+    config.stash[LACKS] = {}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Have a test with `path_shell` run once for each path of its marks."""
+    if "path_shell" not in metafunc.fixturenames:
+        return
+    paths = [path for mark in metafunc.definition.iter_markers("path") for path in _paths(mark)]
+    if not paths:
+        expected = 'a mark such as @pytest.mark.path("LTE", engine="vm") beside the fixture path_shell'
+        raise pytest.UsageError(f"{metafunc.definition.nodeid}: {expected}")
+    ids = [_path_name(path) for path in paths]
+    metafunc.parametrize("path_shell", paths, ids=ids, indirect=True)
+
+
+def _paths(mark: pytest.Mark) -> list[dict[str, Any]]:
+    """Return the options of each path of a mark."""
+    if not mark.args:
+        return [dict(mark.kwargs)]
+    return [{"path": name, **mark.kwargs} for name in mark.args]
+
+
+def _path_name(options: dict[str, Any]) -> str:
+    """Return a test's identifier: its path, and the engine."""
+    words = ("path", "rate", "rate_bps", "medium", "trace", "rtt", "rtt_ms", "loss", "loss_percent")
+    parts = [str(options[name]) for name in (*words, "engine") if options.get(name) is not None]
+    return "-".join(parts) or "path"
+
+
+@pytest.fixture
+def path_shell(request: pytest.FixtureRequest) -> Generator[Shell, None, None]:
+    """`dragstrip.shell` on a path of the mark, in the folder of the test's file.
+
+    The test is skipped where this machine lacks what the engine needs.
+    """
+    from dragstrip import shell
+
+    options = {"folder": request.path.parent, **request.param}
+    made = shell(**options)
+    lacks = request.config.stash[LACKS]
+    key = repr((made.engine, sorted(options.get("engine_options", {}).items()), options.get("cc")))
+    if key not in lacks:
+        lacks[key] = made.missing()
+    if lacks[key]:
+        pytest.skip(lacks[key])
+    request.node.stash[SHELL_RUNS] = made.runs
+    yield made
+    made.runs.clear()
 
 
 @pytest.fixture
@@ -54,13 +119,25 @@ def race(request: pytest.FixtureRequest) -> Generator[Callable[..., Result], Non
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Write the races of a test that failed, in its set-up too, and name their folders in its report."""
+    """Write the races of a test that failed, in its set-up too, and name their folders in its report.
+
+    Likewise commands behind a path, as lines: how each ended, the command that repeats it, its output.
+    """
     report = yield
+    if report.when != "teardown" and report.failed:
+        report.sections += [_section(run) for run in item.stash.get(SHELL_RUNS, [])]
     results = item.stash.get(RESULTS, [])
     if report.when != "teardown" and report.failed and results:
         folder = item.config.rootpath / str(item.config.getoption("--dragstrip-reports"))
         report.sections.append(("dragstrip", "\n".join(_lines(results, folder, item.nodeid))))
     return report
+
+
+def _section(run: ShellRun) -> tuple[str, str]:
+    """Return a command behind a path as a section of a report: its title and its lines."""
+    lines = str(run).splitlines()
+    cut = [f"... {len(lines) - PRINTED_MAX} lines ..."] * (len(lines) > PRINTED_MAX)
+    return f"dragstrip: {run.headline}", "\n".join([f"repeat: {run.command}", *cut, *lines[-PRINTED_MAX:]])
 
 
 def _lines(results: list[Result], folder: Path, node_id: str) -> Iterator[str]:

@@ -22,12 +22,15 @@ from dragstrip.interop.arguments import named_arguments
 from dragstrip.io.files import expect_own_folder
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     import pyarrow as pa
 
     from dragstrip.analysis.inference.path import PathEstimate
     from dragstrip.experiment.quantities import RaceQuantities
     from dragstrip.experiment.saved_paths import SavedPath
     from dragstrip.experiment.types import Experiment
+    from dragstrip.interop.path_shell.shell import Shell
     from dragstrip.playground.cell import Playground
 
 PathLike: TypeAlias = str | Path
@@ -641,6 +644,51 @@ def _listed(kind: str) -> Listing:
     from dragstrip.experiment.lists import LISTS
 
     return Listing(LISTS[kind]())
+
+
+@named_arguments
+def shell(
+    *,
+    engine: str = "netns",
+    server: str | Sequence[str] | None = None,
+    files: Sequence[PathLike] = (),
+    cc: str = "cubic",
+    timeout: str | timedelta | None = None,
+    timeout_s: float | None = None,
+    offline: bool = False,
+    date: str | None = None,
+    folder: PathLike = ".",
+    load: Sequence[PathLike] = (),
+    engine_options: Mapping[str, Any] | None = None,
+    **options: Unpack[RaceQuantities],
+) -> Shell:
+    """Return a path with a server at its far end, on which `Shell.run` runs commands.
+
+    `options` of `compare` describe the path: `path="LTE"`, `rate`, `rtt`, `queue` and others. In real time
+    (`engine="netns"`) programs see this machine's files; in virtual time (`"vm"`) they have `files`, `PATH`
+    or `PATH:PLACE`, and two runs give the same bytes. Every run has a network and a `server` of its own, in
+    `folder`. `timeout` ends a command. `cc`, `offline`, `date`, `load` and `engine_options` are those of the
+    command line (docs/how-to/shell.md).
+
+    `with dragstrip.shell(...) as shell:` compiles and boots first, and raises `DragstripError` with what this
+    machine lacks. Raises `BadInputError` for what cannot be right.
+    """
+    from dragstrip.interop.path_shell.shell import ShellOptions, shell_of
+
+    limit = _stated({"timeout": timeout}, timeout_s=timeout_s).get("timeout")  # type: ignore[dict-item]
+    given = {
+        "engine": engine,
+        "server": server,
+        "files": files,
+        "cc": cc,
+        "timeout": limit,
+        "offline": offline,
+        "date": date,
+        "folder": Path(folder),
+        "load": load,
+        "engine_options": engine_options or {},
+    }
+    return shell_of(ShellOptions(**given), options)  # type: ignore[arg-type]
 
 
 @named_arguments

@@ -89,6 +89,15 @@ def test_with_traffic_both_ways_the_sender_is_who_begins(tmp_path: Path) -> None
     assert "--receiver-on-line" in refusal.expected
 
 
+def test_a_program_of_the_users_own_is_refused_by_name(tmp_path: Path) -> None:
+    read(tmp_path, THREE)
+    application = {"kind": "program", "client": "true"}
+    race = compare(["reno"], rate="10mbit", rtt="20ms", duration="2s")
+    changed = race.changed(flows=[{"cc": "reno", "label": "mine", "application": application}])
+    refusals = engines.named("ssh").refusals(expand(changed)[0].scenario, {"lab": str(tmp_path / "lab.toml")})
+    assert [refusal[:2] for refusal in refusals] == [("flow mine: application", "program")]
+
+
 def test_links_that_change_are_taken(tmp_path: Path) -> None:
     read(tmp_path, THREE)
     path = {"rate": "10mbit", "rtt": "20ms", "queue": "bfifo limit 50kb", "duration": "2s"}

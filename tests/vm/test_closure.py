@@ -115,6 +115,9 @@ def test_a_library_that_is_nowhere_is_named(tmp_path: Path) -> None:
         (made_elf(machine=183), "the guest's machine: it is for aarch64"),
         (b"text", "neither ELF nor a script"),
         (b"#!/nowhere/interpreter -x\n", "/nowhere/interpreter is not"),
+        (b"#!/bin/sh\r\necho\r\n", "a script with Unix line ends: its first line ends in a carriage return"),
+        (made_elf()[:30], "is a damaged ELF file: it ends within its header"),
+        (made_elf()[:0x3F0], "is a damaged ELF file: it is cut: 1008 bytes of 1024"),
     ],
 )
 def test_a_program_that_the_guest_cannot_run_is_refused(
@@ -123,6 +126,40 @@ def test_a_program_that_the_guest_cannot_run_is_refused(
     program(tmp_path / "program", content)
     with pytest.raises(BadInputError, match=complaint):
         Closure(tmp_path).command("COMMAND", ["./program"])
+
+
+def test_a_cut_program_is_data_where_nobody_starts_it(tmp_path: Path) -> None:
+    program(tmp_path / "program", made_elf(needed=b"", loader=b""))
+    (tmp_path / "core").write_bytes(made_elf()[:0x210])
+    files = Closure(tmp_path)
+    files.command("COMMAND", ["./program", "core"])
+    files.file("core:/srv/core")
+    assert {str(tmp_path / "core"), "/srv/core"} <= paths(files)
+
+
+@pytest.mark.parametrize(
+    ("place", "complaint"),
+    [
+        ("/", "a PLACE that names the file"),
+        ("/srv/", "a PLACE that names the file"),
+        ("srv/x", "an absolute PLACE"),
+        ("/proc/x", "a place outside /dev, /proc and /sys"),
+        ("/srv/../dev/null", "a place outside /dev, /proc and /sys"),
+        ("/etc/first", "another PLACE: /etc/first is a file in the guest"),
+        ("/etc/first/x", "another PLACE: /etc/first is a file in the guest"),
+        ("/link/first", "another PLACE: /etc/first is a file in the guest"),
+        ("/etc", "another PLACE: /etc is a folder in the guest"),
+    ],
+)
+def test_a_place_that_a_file_cannot_have_is_refused(place: str, complaint: str, tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("x")
+    files = Closure(tmp_path)
+    files.file("data:/etc/first")
+    files._entries["/link"] = closure.GuestFile("/link", target="etc")
+    with pytest.raises(BadInputError, match=f"--file: got 'data:{place}', expected .*{complaint}"):
+        files.file(f"data:{place}")
+    files.file("data:/link/second")
+    assert "/etc/second" in paths(files), "behind the link"
 
 
 def test_words_bring_files_and_programs_along(tmp_path: Path) -> None:

@@ -197,6 +197,14 @@ def test_a_command_that_never_ends_or_floods_is_ended(tmp_path: Path) -> None:
     assert "standard output has more than 16 MiB" in flood.stderr
 
 
+def test_a_program_cannot_stop_the_machine(tmp_path: Path) -> None:
+    script = (
+        "for key in c o b; do echo $key > /proc/sysrq-trigger; done; umount /proc/sysrq-trigger; echo alive"
+    )
+    done = shell("--timeout", "5s", *words("sh", "-c", script), folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "alive\n"), done.stderr
+
+
 def test_a_server_that_does_not_listen_is_one_line(tmp_path: Path) -> None:
     gone = shell("--server", "sh -c 'echo no socket; exit 3'", *words("true"), folder=tmp_path)
     assert gone.returncode == 2

@@ -2,13 +2,14 @@
 //! results.
 
 use crate::checks::{self, Check, RoundTrips};
-use crate::event_loop::{Alone, TIMER, drive};
+use crate::commands::flows::{FlowPrograms, Runner};
+use crate::event_loop::{Alone, ELSEWHERE, Elsewhere, TIMER, drive};
 use crate::fault::{Fault, fault};
 use crate::forward::lines::{Carriers, Running};
 use crate::kernel::{Kernel, Lines};
 use crate::load::Load;
 use crate::machine::{self, Grant, Part};
-use crate::network::{Network, Place};
+use crate::network::{self, Network, Place};
 use crate::plan::Plan;
 use crate::record;
 use crate::side::{
@@ -16,7 +17,7 @@ use crate::side::{
 };
 use crate::sys::{self, Poll};
 use dragstrip_recording::{FlowRow, Writer};
-use dragstrip_scenario::{NodeSpec, Scenario, Transport};
+use dragstrip_scenario::{Application, FlowSpec, NodeSpec, Scenario, Transport};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -60,6 +61,9 @@ pub struct Request {
     /// Packets are kept too.
     #[serde(default)]
     capture: Option<CaptureRequest>,
+    /// Programs of flows.
+    #[serde(default)]
+    commands: Option<FlowPrograms>,
 }
 
 /// Runs a scenario; `raw` are the bytes after the request, `progress` receives the elapsed time (ns) and the bytes
@@ -71,12 +75,15 @@ pub fn run(
     kernel: &Kernel,
     progress: &dyn Fn(u64, u64),
 ) -> Result<Vec<u8>, Fault> {
-    let Request { scenario, load, real_time, lines, capture } = request;
+    let Request { scenario, load, real_time, lines, capture, commands } = request;
+    let (raw, files) = raw.split_at(load.iter().map(Part::bytes).sum::<usize>().min(raw.len()));
     let kernel = Kernel { lines: lines.unwrap_or(kernel.lines), ..kernel.clone() };
     let mut plan = Plan::new(scenario, &kernel)?;
     // In virtual time the kernel's own randomness is the seed's (machine/mod.rs).
     plan.seed = real_time.then_some(scenario.seed);
     let _held = machine::prepare(scenario, load, raw, grant)?;
+    let is_whole = commands.is_some() && grant.whole();
+    let machine = is_whole.then(network::own_namespace).transpose()?;
     let mut network = Network::build(&plan, scenario.cold_arp, grant.global_sysctls)?;
     let mut path_report = network.verify(&plan)?;
     path_report.extend(plan.cables.iter().cloned());
@@ -93,6 +100,9 @@ pub fn run(
         network.forget_neighbours(&plan);
     }
     let poll = Poll::new()?;
+    let at = (&plan, &network);
+    let open = |commands| Runner::open(commands, files, scenario, at, machine.as_ref(), progress);
+    let mut runner = commands.as_ref().map(open).transpose()?;
     let (mut sides, _relays) = open_sides(scenario, &plan, network, capture.as_ref(), &poll)?;
     let mut tables = Writer::default();
     let running_lines = carriers.as_ref().map(Carriers::start).transpose()?;
@@ -104,7 +114,15 @@ pub fn run(
         running.begin((start - clock) as u64);
     }
     let end_ns = scenario.duration_ns as i64;
-    let lateness = drive(&mut sides, &poll, (start, end_ns), &mut tables, &mut Alone(progress))?;
+    if let Some(runner) = &mut runner {
+        poll.add(runner.poll(), libc::EPOLLIN, ELSEWHERE)?;
+        runner.begin(start, end_ns)?;
+    }
+    let mut alone = Alone(progress);
+    let elsewhere: &mut dyn Elsewhere =
+        if let Some(runner) = &mut runner { runner } else { &mut alone };
+    let lateness = drive(&mut sides, &poll, (start, end_ns), &mut tables, elsewhere)?;
+    let (ended, programs) = runner.map(Runner::finish).transpose()?.unwrap_or_default();
     let load = before.until(Load::now());
     let step = sys::clock_offset() - clock;
     if step.abs() > CLOCK_STEP_NS {
@@ -117,7 +135,7 @@ pub fn run(
     }
     let captured = collect_captures(&mut sides, scenario.duration_ns, capture.as_ref())?;
     let ends = Ends::of(scenario, &plan, &reports)?;
-    ends.record(scenario, &reports, &mut tables);
+    ends.record(scenario, &reports, &ended, &mut tables);
     let netstat_by_node = reports.iter().filter_map(|(node, report)| {
         Some((plan.nodes[*node].name.as_str(), report.counts.as_ref()?))
     });
@@ -132,6 +150,9 @@ pub fn run(
         "softnet": {"dropped": load.dropped, "squeezed": load.squeezed},
         "samples": {"taken": lateness.samples, "late": lateness.late, "worst_ns": lateness.worst_ns},
     });
+    if commands.is_some() {
+        about["programs"] = programs_about(programs, scenario, &reports).into();
+    }
     if *real_time {
         about["checks"] = json!(checked);
         about["scheduling"] = if sys::has_raised_priority() { "ahead" } else { "shared" }.into();
@@ -151,6 +172,24 @@ pub fn run(
         record::queues_in_order(&mut recording);
     }
     Ok(record::answer(&recording, about, &captured))
+}
+
+/// Entries of programs, with the bytes of their packets on the wire at the client's host.
+fn programs_about(
+    mut entries: Vec<Value>,
+    scenario: &Scenario,
+    reports: &BTreeMap<usize, Report>,
+) -> Vec<Value> {
+    for entry in &mut entries {
+        let flow = scenario.flows.iter().position(|flow| entry["flow"] == flow.label.as_str());
+        let mut ends = reports.values().flat_map(|report| &report.ends);
+        if let Some(end) =
+            ends.find(|end| Some(end.flow) == flow && end.client_wire_bytes.is_some())
+        {
+            entry["client_wire_bytes"] = end.client_wire_bytes.into();
+        }
+    }
+    entries
 }
 
 /// Waits until a time of this machine's clock.
@@ -367,8 +406,9 @@ impl<'r> Ends<'r> {
             let ends_at =
                 |node: usize| reports[&node].ends.iter().filter(move |end| end.flow == flow);
             // Where both are on one host the client's comes first.
-            let (Some(client_end), Some(server_end)) =
-                (ends_at(client).next(), ends_at(server).next_back())
+            // A program's packets are heard at its client's host alone, the flow's receiver.
+            let first_end = ends_at(if is_program(spec) { server } else { client }).next();
+            let (Some(client_end), Some(server_end)) = (first_end, ends_at(server).next_back())
             else {
                 return fault(format!("flow {}: an end has not reported", spec.label));
             };
@@ -384,6 +424,7 @@ impl<'r> Ends<'r> {
         &self,
         scenario: &Scenario,
         reports: &BTreeMap<usize, Report>,
+        ended: &BTreeMap<usize, i64>,
         tables: &mut Writer,
     ) {
         let mut senders: BTreeMap<usize, usize> = BTreeMap::new();
@@ -412,11 +453,17 @@ impl<'r> Ends<'r> {
             let cc = spec.transport.cc(false).unwrap_or_default();
             let received = client.received_bytes.or(server.received_bytes);
             let ended_ns = client.ended_ns.into_iter().chain(server.ended_ns).min();
+            let ended_ns = ended_ns.or_else(|| ended.get(&flow).copied());
+            let protocol = match sender_stats {
+                _ if is_program(spec) => "program",
+                Some(_) => "tcp",
+                None => "udp",
+            };
             let table = &mut tables.flows;
             let row = FlowRow {
                 flow: flow as u32,
                 label: table.label.word(&spec.label),
-                protocol: table.protocol.word(if sender_stats.is_some() { "tcp" } else { "udp" }),
+                protocol: table.protocol.word(protocol),
                 cc: table.cc.word(cc),
                 sender: table.sender.word(&spec.sender),
                 receiver: table.receiver.word(&spec.receiver),
@@ -430,7 +477,7 @@ impl<'r> Ends<'r> {
                 rto_count: timeouts,
                 reductions: reductions as i64,
                 ecn_negotiated: tcp.ecn,
-                datagrams_lost: sender_stats.is_none().then_some(datagrams_lost),
+                datagrams_lost: (protocol == "udp").then_some(datagrams_lost),
             };
             table.push(row);
         }
@@ -460,6 +507,11 @@ impl<'r> Ends<'r> {
         }
         Ok(Value::Object(ecn_by_flow))
     }
+}
+
+/// True for a flow whose application is a program of the user's own.
+const fn is_program(spec: &FlowSpec) -> bool {
+    matches!(spec.application, Application::Program { .. })
 }
 
 /// True when the ends of a flow agree on ECN with these `net.ipv4.tcp_ecn` settings (`tcp_ecn_send_syn`,

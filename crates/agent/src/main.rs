@@ -25,6 +25,7 @@
 
 mod changes;
 mod checks;
+mod commands;
 mod conductor;
 mod conform;
 mod event_loop;

@@ -432,6 +432,7 @@ pub const LISTEN_STEP: Duration = Duration::from_millis(10);
 
 /// The refusal of a server that has ended with this status, or has not listened within this time; `remark` follows.
 pub fn no_listener<T>(
+    field: &str,
     program: &str,
     status: Option<i32>,
     within: Duration,
@@ -446,7 +447,7 @@ pub fn no_listener<T>(
             format!("a server that listens on some port within {wait_s} s{remark}")
         }
     };
-    refusal("--server", program, expected)
+    refusal(field, program, expected)
 }
 
 /// True when the thread's namespace has its own copy of a setting: otherwise its file is missing or read-only.

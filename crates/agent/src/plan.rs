@@ -486,7 +486,8 @@ pub fn senders(scenario: &Scenario) -> Vec<&str> {
                 Transport::Tcp { .. },
                 Application::RequestResponse { .. }
                 | Application::Video { .. }
-                | Application::Tunnel { .. },
+                | Application::Tunnel { .. }
+                | Application::Program { .. },
             ) => {
                 names.extend([flow.sender.as_str(), flow.receiver.as_str()]);
             }

@@ -78,6 +78,23 @@ pub enum ApplicationForm {
         #[serde(default = "default_header")]
         header: SizeText,
     },
+    /// Runs programs of your own: a server at the flow's sender, and at its receiver a command, from the flow's start until
+    /// it ends. `cc` is the congestion control of both hosts' sockets that choose none. Only on the engines `vm` and
+    /// `netns` ([programs as flows](../how-to/shell-experiments.md)).
+    Program {
+        /// The command at the receiver. The sender's address is in `$DRAGSTRIP_SERVER`; with one flow of this kind its
+        /// name is `server`.
+        client: String,
+        /// The server at the sender, which listens before the run begins. Default: none.
+        #[serde(default)]
+        server: String,
+        /// Files and folders for a guest (`PATH` or `PATH:PLACE`), beside what the commands name.
+        #[serde(default)]
+        files: Vec<String>,
+        /// The folder in which both start. Default: the experiment file's.
+        #[serde(default)]
+        folder: String,
+    },
 }
 
 impl ApplicationForm {
@@ -96,7 +113,8 @@ impl ApplicationForm {
             Self::Bulk {}
             | Self::OnOff { .. }
             | Self::ConstantRate { .. }
-            | Self::Tunnel { .. } => false,
+            | Self::Tunnel { .. }
+            | Self::Program { .. } => false,
         }
     }
 }

@@ -178,5 +178,13 @@ fn application(form: &ApplicationForm, bytes: Option<u64>) -> Application {
             Application::ConstantRate { rate_bps: rate.0, datagram_bytes: u32_of(datagram) }
         }
         ApplicationForm::Tunnel { header } => Application::Tunnel { header_bytes: u32_of(header) },
+        ApplicationForm::Program { ref client, ref server, ref files, ref folder } => {
+            Application::Program {
+                client: client.clone(),
+                server: server.clone(),
+                files: files.clone(),
+                folder: folder.clone(),
+            }
+        }
     }
 }

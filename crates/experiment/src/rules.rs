@@ -233,6 +233,19 @@ impl Rules<'_> {
                 "none: sizes are for flows with arrivals",
             )?;
         }
+        if matches!(*flow.application, ApplicationForm::Program { .. }) {
+            let given = [
+                ("cc_options", !flow.cc_options.is_empty()),
+                ("receiver_cc", flow.receiver_cc.is_some()),
+                ("send_buffer", flow.send_buffer.is_some()),
+                ("receive_buffer", flow.receive_buffer.is_some()),
+                ("dscp", flow.dscp.is_some()),
+                ("mark", flow.mark != 0),
+            ];
+            for (field, is_given) in given {
+                self.must(!is_given, &at(field), "none: a program opens its sockets itself")?;
+            }
+        }
         let tcp = "none: buffers are for a flow with a cc, over TCP";
         self.must(!udp || flow.send_buffer.is_none(), &at("send_buffer"), tcp)?;
         self.must(!udp || flow.receive_buffer.is_none(), &at("receive_buffer"), tcp)

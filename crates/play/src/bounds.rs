@@ -146,7 +146,8 @@ fn packets(scenario: &Scenario) -> u64 {
         | Application::OnOff { .. }
         | Application::RequestResponse { .. }
         | Application::Video { .. }
-        | Application::Tunnel { .. } => 0,
+        | Application::Tunnel { .. }
+        | Application::Program { .. } => 0,
     };
     let datagrams = scenario.flows.iter().map(datagrams);
     let pings =

@@ -12,7 +12,7 @@ tables! {
     "In request/response the answers are the flow's data: `samples` and counters are the answering side's." {
         flow: Key, "", "number, in the scenario's order; the other tables refer to it";
         label: Text, "", "as in the scenario";
-        protocol: Text, "", "`tcp`, `quic` or `udp`";
+        protocol: Text, "", "`tcp`, `quic` or `udp`; `program` of a program of the user's own";
         cc: Text, "", "congestion control as in the scenario; empty text for `udp`";
         sender: Text, "", "host as in the scenario";
         receiver: Text, "", "host as in the scenario";

@@ -67,6 +67,20 @@ pub enum Application {
         #[serde(default = "default_tunnel_header")]
         header_bytes: u32,
     },
+    /// Programs of the user's own: a server at the flow's sender, and a command at its receiver that runs from the flow's start
+    /// until it ends. Only on a kernel of this machine, or in a guest.
+    Program {
+        /// The command at the receiver.
+        client: String,
+        /// The server at the sender, which listens before the run; empty: none.
+        #[serde(default)]
+        server: String,
+        /// Files for a guest, beside what the commands name.
+        #[serde(default)]
+        files: Vec<String>,
+        /// Folder in which both start.
+        folder: String,
+    },
 }
 
 impl Application {
@@ -78,10 +92,14 @@ impl Application {
             Self::Bulk { .. }
             | Self::OnOff { .. }
             | Self::ConstantRate { .. }
-            | Self::Tunnel { .. } => false,
+            | Self::Tunnel { .. }
+            | Self::Program { .. } => false,
         }
     }
 }
+
+/// Characters of a command, at most.
+pub const COMMAND_CHARACTERS_MAX: usize = 10_000;
 
 /// Input of a video player's bit rate adaptation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -31,6 +31,8 @@ impl App {
                 Self::Tunnel { there: tunnelled(false), back: tunnelled(true) }
             }
             Application::Bulk { bytes } => Self::Bulk { bytes },
+            // Refused before (`build::check`).
+            Application::Program { .. } => Self::Bulk { bytes: Some(0) },
             Application::OnOff { on_ns, off_ns } => {
                 Self::OnOff { on: Duration::from_nanos(on_ns), off: Duration::from_nanos(off_ns) }
             }

@@ -28,7 +28,7 @@ use dragstrip_player::Player;
 use dragstrip_qdisc::{ComputedFifo, Configuration as _, Discipline, Headers, Hosts, Streams};
 use dragstrip_recording::Writer;
 use dragstrip_scenario::{
-    Application, NodeSpec, QdiscSpec, Scenario, SocketBuffers, Topology, Transport,
+    Application, FlowSpec, NodeSpec, QdiscSpec, Scenario, SocketBuffers, Topology, Transport,
 };
 use dragstrip_tcp::{Endpoint, Role, Settings};
 use dragstrip_units::{Duration, Instant, Rate, Stream};
@@ -167,8 +167,14 @@ impl Ports<'_> {
     }
 }
 
-/// Refuses what validation refuses.
+/// Refuses what validation refuses, and programs, which need a kernel.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), SetupError> {
+    let is_program = |flow: &&FlowSpec| matches!(flow.application, Application::Program { .. });
+    if let Some(flow) = scenario.flows.iter().find(is_program) {
+        let field = format!("flow {}: application", flow.label);
+        let text = format!("{field}: got program, expected an engine with a kernel: vm or netns");
+        return Err(problem(field, text));
+    }
     scenario
         .validate()
         .map_err(|problems| problem(problems[0].field.clone(), problems[0].to_string()))

@@ -250,7 +250,9 @@ fn classes(model: &Model) -> String {
 /// The name of a union's variant: its own, or with the union's where another union has one of that name.
 fn class_name(union: &str, variant: &Variant, used_names: &BTreeSet<String>) -> String {
     let camel: String = variant.word.split('_').map(capitalised).collect();
-    if used_names.contains(&camel) { format!("{camel}{union}") } else { camel }
+    // `Program` is an algorithm as a text (python/dragstrip/experiment/programs.py).
+    let is_used = used_names.contains(&camel) || camel == "Program";
+    if is_used { format!("{camel}{union}") } else { camel }
 }
 
 fn tag_table(name: &str) -> String {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -12,29 +11,21 @@ import typer
 from dragstrip.cli import completion, words
 from dragstrip.cli.capture import capture_request
 from dragstrip.cli.options import CaptureAt, EngineOption, Load, Snaplen
+from dragstrip.cli.output import command_line, print_json, say
 from dragstrip.cli.race import Race, takes_race
-from dragstrip.cli.shell_parts import (
-    LONGEST_S,
-    TIMED_OUT,
-    ProgramEnds,
-    planned,
-)
 from dragstrip.cli.shell_recorded import RealTime
 from dragstrip.errors import BadInputError
-from dragstrip.io.files import expect_empty_folder
-
-KILLED = 137
-"""Exit status of a command that ended with its process namespace, as a shell has it for SIGKILL."""
-PATH_OPTIONS = (
-    *("path", "rate", "medium", "trace", "rtt", "queue", "loss", "jitter", "netem"),
-    *("up_rate", "up_medium", "up_trace", "up_queue", "up_netem", "link"),
-    *("ecn", "sysctl", "seed", "change"),
+from dragstrip.interop.path_shell.path import (
+    PATH_OPTIONS,
+    REAL,
+    VIRTUAL,
+    Ending,
+    ProgramEnds,
+    limit_s,
+    server_words,
+    write,
 )
-"""Options of a race that describe its path and its hosts."""
-REAL, VIRTUAL = "netns", "vm"
-"""Engines that run programs, in real time and in virtual time."""
-VIRTUAL_S = 300.0
-"""Time that a command has in virtual time where none is given: a busy minute takes minutes."""
+from dragstrip.io.files import expect_empty_folder
 
 
 @takes_race(PATH_OPTIONS)
@@ -164,28 +155,27 @@ def shell(
     """
     if engine not in (REAL, VIRTUAL):
         raise BadInputError("--engine", engine, f"{REAL} or {VIRTUAL}", "command line")
-    limit_s = words.time_limit(timeout, "--timeout").time_s if timeout else 0.0
-    if limit_s > LONGEST_S:
-        raise BadInputError("--timeout", timeout, f"at most {LONGEST_S}s (4 h 43 min)", "command line")
-    ends = ProgramEnds(cc, command or [], _words(server))
+    seconds = limit_s(timeout, engine)
+    if out is not None:
+        expect_empty_folder("--out", out)
+    ends = ProgramEnds(cc, command or [], server_words(server), command_line())
     if engine == VIRTUAL:
         from dragstrip.cli import shell_in_guest
+        from dragstrip.interop.path_shell.guest import GuestOptions
 
-        if out is not None:
-            expect_empty_folder("--out", out)
         if live:
             raise BadInputError("--live", None, f"is for --engine {REAL}", "command line")
-        guest = shell_in_guest.InGuest(
+        guest = GuestOptions(
             options=words.engine_options(engine_option or []),
             load=load or [],
             files=file or [],
             fetched=fetch or [],
             date=date,
-            capture=capture,
-            snaplen=snaplen,
+            capture=capture_request(capture, snaplen),
+            folder=Path.cwd(),
         )
-        status = guest.run(ends, race, limit_s or VIRTUAL_S, out, as_json=as_json)
-        raise typer.Exit(status)
+        ending = shell_in_guest.run(guest, ends, race, seconds, out, as_json=as_json)
+        _hand_over(ending, out, as_json=as_json)
     for option, value in (
         *(("--engine-option", engine_option), ("--load", load), ("--file", file), ("--fetch", fetch)),
         ("--date", date),
@@ -195,16 +185,15 @@ def shell(
     request = capture_request(capture, snaplen)
     if request is not None and out is None:
         raise BadInputError("--capture", None, "--out FOLDER with it, for the files", "command line")
-    options = RealTime(limit_s or LONGEST_S, out, request, live, offline=offline, as_json=as_json)
+    options = RealTime(seconds, out, request, live, offline=offline, as_json=as_json)
     raise typer.Exit(_in_real_time(ends, race, options))
 
 
 def _in_real_time(ends: ProgramEnds, race: Race, options: RealTime) -> int:
     """Run programs on this machine's kernel, and return the command's status."""
-    from dragstrip.engines.netns import shell as engine
+    from dragstrip.engines.netns.shell import Programs
 
-    run = planned(ends.cc, race)
-    programs = engine.Programs(
+    programs = Programs(
         command=ends.command or [os.environ.get("SHELL") or "/bin/sh"],
         server=ends.server,
         interactive=not ends.command,
@@ -212,22 +201,18 @@ def _in_real_time(ends: ProgramEnds, race: Race, options: RealTime) -> int:
         output_to_errors=options.as_json,
         network=not options.offline,
     )
-    outcome = options.perform(run, ends, programs)
-    if outcome["timed_out"]:
-        return TIMED_OUT
-    return KILLED if outcome["status"] is None else int(outcome["status"])
+    return options.perform(ends, race, programs)
 
 
-def _words(server: str | None) -> list[str]:
-    if server is None:
-        return []
-    try:
-        parts = shlex.split(server)
-    except ValueError as error:
-        raise BadInputError("--server", server, f"a command: {error}", "command line") from None
-    if not parts:
-        raise BadInputError("--server", server, "a command", "command line")
-    return parts
+def _hand_over(ending: Ending, out: Path | None, *, as_json: bool) -> None:
+    """Say what happened, write and print the document as asked, and end with the command's status."""
+    for line in ending.notes:
+        say(line, err=True)
+    if out is not None:
+        write(ending, out)
+    if as_json:
+        print_json(ending.document)
+    raise typer.Exit(ending.status)
 
 
 def _prompt(race: Race) -> dict[str, str]:

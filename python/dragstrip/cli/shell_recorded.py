@@ -10,17 +10,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragstrip.cli.output import print_json, say
-from dragstrip.cli.shell_parts import ProgramEnds, described, hosts, say_path, summary
+from dragstrip.cli.race import Race
 from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.interop.path_shell.path import (
+    REAL,
+    ProgramEnds,
+    hosts,
+    planned,
+    say_path,
+    summary,
+)
 
 if TYPE_CHECKING:
     from dragstrip.engines.capture import CaptureRequest
     from dragstrip.engines.contract import Json
     from dragstrip.engines.netns.shell import Programs, Recorder
-    from dragstrip.experiment.expand import PlannedRun
     from dragstrip.studies.execution.programs_run import RunFolder
-
-REAL = "netns"
 
 
 @dataclass(frozen=True)
@@ -35,14 +40,16 @@ class RealTime:
     offline: bool = False
     as_json: bool = False
 
-    def perform(self, run: PlannedRun, ends: ProgramEnds, programs: Programs) -> Json:
-        """Run programs, say and write what there is to it, and return the outcome."""
+    def perform(self, ends: ProgramEnds, race: Race, programs: Programs) -> int:
+        """Run programs, say and write what there is to it, and return the command's status."""
         from dragstrip.engines.netns import shell as engine
+        from dragstrip.interop.path_shell.real_time import document_of, status_of
         from dragstrip.studies.execution import programs_run
 
+        run = planned(ends.cc, race)
         scenario = programs_run.with_pings(run.scenario, self.out is not None)
         with self._folder() as folder:
-            path = say_path(run, ends.cc)
+            path = say_path(run, ends.cc, _say)
             with self._line(programs) as show:
                 recorder = self._recorder(scenario, hosts(run), folder, show)
                 outcome = engine.run(scenario, hosts(run), ends.cc, programs, self.limit_s, _say, recorder)
@@ -53,12 +60,7 @@ class RealTime:
                 _say(line)
             if "failed" in recorded:
                 raise DragstripError(f"the run was not recorded: {recorded['failed']}")
-            document = {
-                **described(ends, programs.command, path, REAL),
-                "marked": marks,
-                **outcome,
-                "scenario": run.scenario,
-            }
+            document = document_of(ends, programs, path, outcome, run.scenario)
             if folder is not None and recorder is not None and recorder.answer is not None:
                 about = {"command": document["command_line"], "verified": {"limits": marks}}
                 folder.write(recorder.answer, scenario, document, about, shlex.join(programs.command))
@@ -66,7 +68,7 @@ class RealTime:
             _say(f"Report: {self.out / 'report.html'}")
         if self.as_json:
             print_json(document)
-        return outcome
+        return status_of(outcome)
 
     @contextlib.contextmanager
     def _folder(self) -> Iterator[RunFolder | None]:

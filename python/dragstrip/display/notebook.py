@@ -13,6 +13,8 @@ DRAWERS = {
     "AttackDocument": ("dragstrip.interop.studies", "attack_html"),
     "SweepResult": ("dragstrip.interop.studies", "sweep_html"),
     "MeasuredPath": ("dragstrip.interop.studies", "path_html"),
+    "Shell": ("dragstrip.interop.studies", "shell_html"),
+    "ShellRun": ("dragstrip.interop.studies", "shell_run_html"),
 }
 """By class: module and function that return an object's HTML, loaded when a notebook asks."""
 

@@ -30,7 +30,8 @@ def recall(
 
     A kept recording that is not what was written, or not of this run, is named (`say`) and made again.
     """
-    if not engine.slow:
+    runs_programs = any(flow["application"]["kind"] == "program" for flow in scenario["flows"])
+    if not engine.slow or runs_programs:  # whose files may change, and are no part of the scenario
         return engine.run(scenario, options, progress)
     from dragstrip.io.files import DamagedError, NotWrittenError
     from dragstrip.model.recording import write

@@ -97,7 +97,12 @@ def command(algorithms: Sequence[str], options: Mapping[str, Any], engine: Seque
     `options` are those of `compare` by name; of `programs`, whose texts come from files, they hold the files.
     `engine` are the words that choose one.
     """
-    words = ["dragstrip", "compare", *engine]
+    return shlex.join(["dragstrip", "compare", *engine, *option_words(options), *algorithms])
+
+
+def option_words(options: Mapping[str, Any]) -> list[str]:
+    """The words of a command line with these options of `compare`."""
+    words: list[str] = []
     for option in OPTIONS:
         value = options.get(option.name)
         if value is None or value is False:
@@ -110,7 +115,7 @@ def command(algorithms: Sequence[str], options: Mapping[str, Any], engine: Seque
         else:
             for text in value if isinstance(value, list | tuple) else [value]:
                 words += [option.word, str(text)]
-    return shlex.join([*words, *algorithms])
+    return words
 
 
 def _expect_texts(name: str, value: Any, source: str) -> None:

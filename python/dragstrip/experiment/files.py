@@ -47,7 +47,12 @@ def _medium(name: str, medium: Any, folder: Path) -> Any:
 
 
 def _flow(at: int, flow: Any, folder: Path) -> Any:
-    """A flow whose sizes are the text of their file, if its name has an ending."""
+    """A flow whose sizes are the text of their file, if its name has an ending; a program has a folder."""
+    application = flow.get("application") if isinstance(flow, dict) else None
+    if isinstance(application, dict) and application.get("kind") == "program":
+        inner = application.get("folder", "")
+        place = str((folder / inner).resolve()) if isinstance(inner, str) else inner
+        flow = {**flow, "application": {**application, "folder": place}}
     sizes = flow.get("sizes") if isinstance(flow, dict) else None
     if not (isinstance(sizes, str) and "\n" not in sizes and re.search(r"\.[A-Za-z]\w*$", sizes)):
         return flow

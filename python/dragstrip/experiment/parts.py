@@ -593,7 +593,28 @@ class TunnelApplication(Part):
     """The header in front of each packet."""
 
 
-Application: TypeAlias = Bulk | OnOff | RequestResponse | Video | ConstantRate | TunnelApplication
+@part
+class ProgramApplication(Part):
+    """Runs programs of your own: a server at the flow's sender, and at its receiver a command, from the
+    flow's start until it ends. `cc` is the congestion control of both hosts' sockets that choose none. Only
+    on the engines `vm` and `netns` ([programs as flows](../how-to/shell-experiments.md)).
+    """
+
+    kind: Literal["program"] = "program"
+    """Selects this application in an experiment."""
+    client: str
+    """The command at the receiver. The sender's address is in `$DRAGSTRIP_SERVER`; with one flow of this
+    kind its name is `server`.
+    """
+    server: str = ""
+    """The server at the sender, which listens before the run begins. Default: none."""
+    files: list[str] = field(default_factory=list)
+    """Files and folders for a guest (`PATH` or `PATH:PLACE`), beside what the commands name."""
+    folder: str = ""
+    """The folder in which both start. Default: the experiment file's."""
+
+
+Application: TypeAlias = Bulk | OnOff | RequestResponse | Video | ConstantRate | TunnelApplication | ProgramApplication
 """The application at the flow's sender."""
 APPLICATIONS: Mapping[str, type[Part]] = {
     "bulk": Bulk,
@@ -602,6 +623,7 @@ APPLICATIONS: Mapping[str, type[Part]] = {
     "video": Video,
     "constant_rate": ConstantRate,
     "tunnel": TunnelApplication,
+    "program": ProgramApplication,
 }
 """Kind → class."""
 
@@ -967,6 +989,7 @@ __all__ = [
     "Path",
     "Poisson",
     "Probe",
+    "ProgramApplication",
     "Recorded",
     "RequestResponse",
     "Route",

@@ -52,8 +52,8 @@ CHANGING = (
 """Options of a race that change the path of a capture."""
 NUMBER_MAX = 1e18
 """Numbers in any unit are below this."""
-TEXTS = frozenset([*(option.name for option in OPTIONS if option.takes == "text"), "other_rtt"])
-"""Options that are quantities: of a race, and the second round-trip time of an attack."""
+TEXTS = frozenset([*(option.name for option in OPTIONS if option.takes == "text"), "other_rtt", "timeout"])
+"""Options that are quantities: of a race, the second round-trip time of an attack, a command's time."""
 
 
 class RaceQuantities(RaceOptions, total=False):

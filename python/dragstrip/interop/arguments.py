@@ -19,7 +19,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _OPTION = re.compile(r"--([a-z][a-z-]*)")
 """An option of the command line in a message."""
-_RENAMED = {"with": "using", "program": "programs"}
+_RENAMED = {"with": "using", "program": "programs", "file": "files"}
 """Options of the command line, with their arguments of other names."""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.interop.result import FIGURES, Result
+from dragstrip.interop.result import FIGURES, Result, output_folder
 from dragstrip.studies.sweep import dataset
 
 ARROW = "pyarrow"
@@ -29,7 +29,7 @@ def load(folder: str | Path, table: str = FIGURES, *, kind: str = ARROW) -> Any:
     Raises `BadInputError` if there is no such folder or table, and `DragstripError` if `kind` is not
     installed.
     """
-    place = Path(folder)
+    place = output_folder(folder)
     if (place / "sweep.json").is_file():
         if table != FIGURES:
             expected = f'"{FIGURES}": a sweep keeps no recordings of its runs'

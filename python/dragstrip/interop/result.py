@@ -105,6 +105,13 @@ def _alternative(setup: Setup, row: Row, is_only_setup: bool) -> AlternativeResu
     )
 
 
+def output_folder(folder: str | Path) -> Path:
+    """Return an output folder that a caller names. Raises `BadInputError` for what is no name."""
+    if not isinstance(folder, str | Path):
+        raise BadInputError("folder", folder, "an output folder's name, as text or as a Path")
+    return Path(folder)
+
+
 class Result:
     """The result of a race or of another experiment, in memory or read from an output folder.
 
@@ -142,7 +149,7 @@ class Result:
         from dragstrip.studies.execution import unfinished
         from dragstrip.studies.execution.runner import PARTIAL
 
-        place = Path(folder)
+        place = output_folder(folder)
         partial = (place / PARTIAL).is_file()
         warning = f"{place}: {PARTIAL}: the folder is being written, or its run was interrupted"
         if (place / "result.json").is_file():

@@ -22,6 +22,8 @@ from dragstrip.report.figure import Axis, Bar, Bars, Figure
 
 ROWS_MAX = 6
 """Rows of a table, at most; the document has all."""
+LINES_MAX = 20
+"""Lines of a program's output, at most."""
 MAP_WIDTH = 520.0
 
 Json = Mapping[str, Any]
@@ -90,6 +92,33 @@ def path_html(answer: StudyDocument) -> Markup:
     race = compare(["cubic"], **answer["options"])
     table = text_table(["property", "value", "interval", "source"], rows)
     return cell(path_picture(race), [], table)
+
+
+def shell_html(answer: Any) -> Markup:
+    """Return the path as a picture, and the runs so far."""
+    rows = [[line.headline] for line in answer.runs[-ROWS_MAX:]]
+    more = _more(len(answer.runs) - len(rows), "runs")
+    table = text_table(["run"], rows) if rows else None
+    return cell(path_picture(answer.race()), [repr(answer)], table, more)
+
+
+def shell_run_html(answer: Any) -> Markup:
+    """Return the headline, both directions as a table, and the last lines of what was printed."""
+    heads = ["direction", "bytes", "rate", "dropped", "marked"]
+    seconds = max(answer.duration_s, 1e-9)
+    rows: list[list[str | Cell]] = [
+        [
+            way["direction"],
+            f"{way['bytes_out']:,}",
+            q.rate(way["bytes_out"] * 8 / seconds),
+            ", ".join(f"{reason} {count}" for reason, count in way["drops"].items()) or "0",
+            f"{way['marks']:,}",
+        ]
+        for way in answer["directions"]
+    ]
+    printed = "\n".join((answer.stderr + answer.stdout).splitlines()[-LINES_MAX:])
+    text = html.part("display/templates/text_cell.html", text=printed) if printed else Markup("")
+    return Markup(cell("", [answer.headline], text_table(heads, rows))) + text  # noqa: S704 - our own HTML
 
 
 def whatif_html(answer: StudyDocument) -> str:

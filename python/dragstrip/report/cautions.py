@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from dragstrip.display import quantity
+from dragstrip.engines.agent.flow_programs import outcomes
 from dragstrip.model.recording import core_build
 from dragstrip.report.load import RecordedRun, flows_of, recording_of
 from dragstrip.results.comparison.setups import FLOWS_DRAWN_MAX, Contender, Setup, sampled_flows
@@ -42,6 +43,11 @@ def cautions(setup: Setup, rows: list[Row]) -> list[Markup]:
                 "A real medium: {}. What is said here about its rate, delay or queue is the scenario's."
             ).format("; ".join(real))
         )
+    failed = {line: None for contender in setup.contenders for line in _failed_programs(contender)}
+    notes += [
+        Markup("A program failed, so that its figures are not those of its work: {}.").format(line)
+        for line in failed
+    ]
     held_back = [(contender.title, limits_of(contender)) for contender in setup.contenders]
     for reason, name in (
         ("rwnd", "the receive window"),
@@ -121,6 +127,11 @@ def _real_links(contender: Contender) -> list[str]:
     """Return a sentence on each link that was a lab's real medium."""
     media = (verified.get("real_links", {}) for verified in _verified(contender))
     return [about["words"] for links in media for about in links.values()]
+
+
+def _failed_programs(contender: Contender) -> list[str]:
+    """Return a line on each program of a contender's runs that did not end by itself with status 0."""
+    return [line for verified in _verified(contender) for line in outcomes(verified)]
 
 
 def _verified(contender: Contender) -> list[Mapping[str, Any]]:

@@ -385,7 +385,7 @@ impl Stage<'_> {
         self.uncount_shared(scenario, &plan, &mut reports)?;
         let mut rows = dragstrip_recording::Writer::default();
         let ends = Ends::of(scenario, &plan, &reports)?;
-        ends.record(scenario, &reports, &mut rows);
+        ends.record(scenario, &reports, &BTreeMap::new(), &mut rows);
         merge::append(&mut recording, rows.finish());
         record::in_order(&mut recording);
         let kernels: BTreeSet<&str> = self.facts.values().map(|f| f.kernel.as_str()).collect();

@@ -1,14 +1,14 @@
 //! Programs at the two ends of a scenario's path, on a machine in virtual time that is thrown away afterwards.
 //!
-//! Their files come with the request, and become the root of the file system (root.rs); the network is that of a run of
+//! Their files come with the request, and become the root of the file system (commands/root.rs); the network is that of a run of
 //! flows (conductor.rs). A server starts first; the command starts when the server listens, at a round second, so that
 //! the time which files and set-up took does not show. What both print, the command's exit status and the files that it
-//! leaves are the answer (live.rs).
+//! leaves are the answer (commands/live.rs).
 
 mod counters;
-mod live;
-mod root;
 
+use crate::commands::live::{End, Home, Live, Stream};
+use crate::commands::{machine_settings, root, settings};
 use crate::conductor::{self, SETTLE_NS};
 use crate::event_loop::{ELSEWHERE, drive};
 use crate::fault::{Fault, fault, refusal};
@@ -24,7 +24,6 @@ use crate::sys::{self, Poll, process};
 use counters::Counters;
 use dragstrip_recording::Writer;
 use dragstrip_scenario::Scenario;
-use live::{End, Live, Stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -102,12 +101,17 @@ pub fn run(
         network.forget_neighbours(&plan);
     }
     let ends = ends(programs, &plan, &network)?;
-    settings(programs, &home, &ends)?;
+    machine_settings(&home)?;
+    for end in &ends {
+        settings(end, &programs.cc, "--cc")?;
+        network::sysctl("net.ipv4.ping_group_range", "0 2147483647")?;
+    }
+    sys::enter(&home)?;
     root::enter(&programs.files, files, &names(programs, &plan)?, &programs.folder)?;
     let mut environment = programs.environment.clone();
     let address = plan.nodes[plan.node(&programs.ends[0])?].address;
     environment.insert("DRAGSTRIP_SERVER".to_owned(), address.to_string());
-    let mut live = Live::new(environment, &programs.folder, progress)?;
+    let mut live = Live::new(Home::Machine, environment, &programs.folder, progress)?;
     live.step();
 
     // No end of the scenario's flows is opened: the programs are the traffic.
@@ -120,22 +124,7 @@ pub fn run(
 
     rest(&mut live, next_round())?;
     if !programs.server.is_empty() {
-        let listen_until = sys::now() + network::LISTEN_WAIT.as_nanos() as i64;
-        live.start("--server", &programs.server, &ends[0], None)?;
-        while !network::within(&ends[0], network::has_listener)? {
-            live.look(network::LISTEN_STEP.as_millis() as i32)?;
-            live.step();
-            let ended = live.server_status();
-            if ended.is_some() || sys::now() > listen_until {
-                let last = live.last_line(Stream::Server);
-                return network::no_listener(
-                    &programs.server[0],
-                    ended,
-                    network::LISTEN_WAIT,
-                    &last,
-                );
-            }
-        }
+        live.serve("--server", &programs.server, &ends[0])?;
         rest(&mut live, next_round())?;
     }
     let running_lines = carriers.as_ref().map(Carriers::start).transpose()?;
@@ -155,7 +144,9 @@ pub fn run(
     let carried = running_lines.map(Running::stop).transpose()?;
     let load = before.until(Load::now());
     let after = [Counters::read(&ends[0])?, Counters::read(&ends[1])?];
-    let end = live.finish()?;
+    live.look(0)?;
+    Home::Machine.end()?;
+    let end = live.outcome();
     for side in &mut sides {
         let (mut agenda, mut notices) = (Agenda::new(0), Vec::new());
         let mut desk =
@@ -218,25 +209,6 @@ fn ends(programs: &Programs, plan: &Plan, network: &Network) -> Result<[fs::File
         namespaces.push(namespace.try_clone()?);
     }
     <[fs::File; 2]>::try_from(namespaces).or_else(|_| fault("a path has two ends"))
-}
-
-/// Congestion control of both ends, and what programs without rights over the machine may do.
-fn settings(programs: &Programs, home: &fs::File, ends: &[fs::File; 2]) -> Result<(), Fault> {
-    sys::enter(home)?;
-    let available = "net.ipv4.tcp_available_congestion_control";
-    let algorithms = fs::read_to_string(network::proc_file(available))?;
-    // The kernel has this list once, and lets its first namespace alone change it.
-    network::sysctl("net.ipv4.tcp_allowed_congestion_control", algorithms.trim())?;
-    // Addresses of memory differ by seed otherwise, and with them what some programs do.
-    network::sysctl("kernel.randomize_va_space", "0")?;
-    network::sysctl("kernel.hostname", "dragstrip")?;
-    for end in ends {
-        sys::enter(end)?;
-        network::set("--cc", "net.ipv4.tcp_congestion_control", &sys::in_kernel(&programs.cc))?;
-        network::sysctl("net.ipv4.ip_unprivileged_port_start", "0")?;
-        network::sysctl("net.ipv4.ping_group_range", "0 2147483647")?;
-    }
-    sys::enter(home)
 }
 
 /// Addresses and names of the two ends.

@@ -58,11 +58,12 @@ fn programs(
     outcome.names = names(request.network).is_ok();
     let mut server = None;
     if let [program, arguments @ ..] = request.server.as_slice() {
+        let output = match request.server_output {
+            Some(number) => process::inherited(number).into(),
+            None => std::io::stderr().as_fd().try_clone_to_owned()?,
+        };
         let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(std::io::stderr().as_fd().try_clone_to_owned()?);
+        command.args(arguments).stdin(Stdio::null()).stderr(output.try_clone()?).stdout(output);
         let start =
             Start { space: &spaces[0].namespace, user, place: Place::Background, confined: false };
         let started = start_program(&mut command, &start, "--server", request)?;
@@ -107,7 +108,7 @@ fn listens(space: &Space, server: i32, program: &str) -> Result<(), Fault> {
     while !network::has_listener() {
         let ended = process::has_ended(server);
         if ended.is_some() || start.elapsed() > network::LISTEN_WAIT {
-            return network::no_listener(program, ended, network::LISTEN_WAIT, "");
+            return network::no_listener("--server", program, ended, network::LISTEN_WAIT, "");
         }
         std::thread::sleep(network::LISTEN_STEP);
     }
@@ -120,7 +121,6 @@ fn names(has_network: bool) -> Result<(), Fault> {
     process::unshare_mounts()?;
     let quiet = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
     let _ = sys::mount("proc", "/proc", "proc", quiet, ""); // else the machine's numbers are seen
-    const PLACE: &str = "/tmp";
     let mut text = fs::read_to_string("/etc/hosts").unwrap_or_default();
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
@@ -129,20 +129,10 @@ fn names(has_network: bool) -> Result<(), Fault> {
         let [address, address6] = super::addresses(index);
         text.push_str(&format!("{address} {name}\n{address6} {name}6\n"));
     }
-    // A file of a file system that no folder shows any more.
-    sys::mount("tmpfs", PLACE, "tmpfs", quiet, "mode=755")?;
-    let file = format!("{PLACE}/hosts");
-    let mounted = fs::write(&file, text)
-        .map_err(Fault::from)
-        .and_then(|()| sys::mount(&file, "/etc/hosts", "", libc::MS_BIND, ""));
     let resolver = "/etc/resolv.conf";
+    let mut files = vec![("/etc/hosts", text)];
     if has_network && fs::exists(resolver).unwrap_or(false) {
-        let file = format!("{PLACE}/resolv.conf");
-        let text = format!("nameserver {}\n", super::exit::NAME_SERVER);
-        let _ = fs::write(&file, text)
-            .map_err(Fault::from)
-            .and_then(|()| sys::mount(&file, resolver, "", libc::MS_BIND, ""));
+        files.push((resolver, format!("nameserver {}\n", super::exit::NAME_SERVER)));
     }
-    process::detach(PLACE)?;
-    mounted
+    process::mount_files(&files)
 }

@@ -44,6 +44,9 @@ pub struct Request {
     pub cc: String,
     /// Empty: none.
     pub server: Vec<String>,
+    /// File for what the server prints, open under this number; none: standard error.
+    #[serde(default)]
+    pub server_output: Option<i32>,
     pub command: Vec<String>,
     /// The command is a shell that controls jobs.
     pub interactive: bool,
@@ -152,7 +155,13 @@ fn run(request: &Request, parent: i32) -> Result<(Recording, serde_json::Value),
     if let (Stop::TimedOut, Some(server)) = (stop, request.server.first())
         && fs::File::from(listens).read(&mut [0])? == 0
     {
-        return network::no_listener(server, None, Duration::from_nanos(request.limit_ns), "");
+        return network::no_listener(
+            "--server",
+            server,
+            None,
+            Duration::from_nanos(request.limit_ns),
+            "",
+        );
     }
     let outcome: Outcome = serde_json::from_str(&text).unwrap_or_default();
     if let Some((field, value, expected)) = outcome.refused {

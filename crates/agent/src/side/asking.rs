@@ -59,7 +59,8 @@ impl Asking {
             Application::Bulk { .. }
             | Application::OnOff { .. }
             | Application::ConstantRate { .. }
-            | Application::Tunnel { .. } => return None,
+            | Application::Tunnel { .. }
+            | Application::Program { .. } => return None,
         };
         Some(Self {
             flow: flow as u32,

@@ -214,8 +214,10 @@ impl<'a> End<'a> {
             Application::RequestResponse { .. } | Application::Video { .. } => {
                 self.asking.as_mut().map_or(0, |asking| asking.ask(now_ns))
             }
-            // A tunnel is refused with the link that it carries.
-            Application::ConstantRate { .. } | Application::Tunnel { .. } => 0,
+            // A tunnel is refused with the link that it carries; a program has no end of this kind.
+            Application::ConstantRate { .. }
+            | Application::Tunnel { .. }
+            | Application::Program { .. } => 0,
         };
         Ok(Some(self.socket.insert(socket)))
     }
@@ -284,7 +286,8 @@ impl<'a> End<'a> {
                 | Application::RequestResponse { .. }
                 | Application::Video { .. }
                 | Application::ConstantRate { .. }
-                | Application::Tunnel { .. },
+                | Application::Tunnel { .. }
+                | Application::Program { .. },
                 Role::Client | Role::Server,
             ) => Taken::Nothing,
         }
@@ -430,6 +433,7 @@ impl<'a> End<'a> {
             ended_ns: self.ended_ns,
             datagrams: self.datagrams,
             received_bytes: self.receiving.is_some().then_some(self.read),
+            client_wire_bytes: None,
             sent: sender_stats,
         })
     }

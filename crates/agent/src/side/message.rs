@@ -41,6 +41,9 @@ pub struct EndReport {
     pub datagrams: u64,
     /// Bytes that came to the application, where the flow's data arrive.
     pub received_bytes: Option<u64>,
+    /// Bytes on the wire that a program's client sent.
+    #[serde(default)]
+    pub client_wire_bytes: Option<u64>,
     /// Sender statistics, if the flow's data leave here over TCP.
     pub sent: Option<Sent>,
 }

@@ -8,6 +8,7 @@ mod asking;
 mod capture;
 mod cc_state;
 mod end;
+mod heard;
 mod info;
 mod message;
 mod probe;
@@ -31,8 +32,9 @@ use crate::qdisc;
 use crate::sys::{self, Poll};
 use capture::Capture;
 use dragstrip_recording::{RttRow, Writer};
-use dragstrip_scenario::{Application, QdiscSpec, Scenario};
+use dragstrip_scenario::{Application, FlowSpec, QdiscSpec, Scenario};
 use end::{End, Phase, Role, Taken};
+use heard::Heard;
 use std::fs;
 use tap::Tap;
 use watch::Watch;
@@ -99,6 +101,8 @@ pub struct Side<'a> {
     place: Place,
     /// By flow.
     ends: Vec<End<'a>>,
+    /// Of programs whose client is here.
+    heard: Vec<Heard>,
     /// With the number of the probe.
     pingers: Vec<(usize, Pinger)>,
     tap: Option<Tap>,
@@ -130,6 +134,7 @@ impl<'a> Side<'a> {
             scenario,
             place,
             ends: Vec::new(),
+            heard: Heard::at(node, scenario, plan)?,
             pingers: Vec::new(),
             tap: None,
             captures: Vec::new(),
@@ -141,8 +146,9 @@ impl<'a> Side<'a> {
         };
         side.enter()?;
         side.open_ends(plan, poll)?;
-        if side.ends.iter().any(End::is_tcp) {
-            let tap = Tap::open(ring.packets, 0)?;
+        if side.ends.iter().any(End::is_tcp) || !side.heard.is_empty() {
+            let mut tap = Tap::open(ring.packets, 0)?;
+            tap.takes_datagrams = !side.heard.is_empty();
             if scenario.record.every_ack && side.ends.iter().any(End::sends) {
                 poll.add(&tap.socket, libc::EPOLLIN, side.token(TAP, 0))?;
             }
@@ -205,7 +211,10 @@ impl<'a> Side<'a> {
 
     fn open_ends(&mut self, plan: &Plan, poll: &Poll) -> Result<(), Fault> {
         let pacing_queue = self.may_have_pacing_queue(plan);
-        for (flow, spec) in self.scenario.flows.iter().enumerate() {
+        let is_program = |spec: &&FlowSpec| matches!(spec.application, Application::Program { .. });
+        for (flow, spec) in
+            self.scenario.flows.iter().enumerate().filter(|(_, spec)| !is_program(spec))
+        {
             for (role, host) in [(Role::Client, &spec.sender), (Role::Server, &spec.receiver)] {
                 if plan.node(host)? != self.node {
                     continue;
@@ -246,6 +255,7 @@ impl<'a> Side<'a> {
                 for end in self.ends.iter_mut().filter(|end| end.flow == flow) {
                     end.arrived(at_ns);
                 }
+                self.heard.iter_mut().for_each(|heard| heard.end(flow, at_ns));
             }
         }
     }
@@ -395,7 +405,8 @@ impl<'a> Side<'a> {
             Application::Bulk { .. }
             | Application::RequestResponse { .. }
             | Application::Video { .. }
-            | Application::Tunnel { .. } => {}
+            | Application::Tunnel { .. }
+            | Application::Program { .. } => {}
         }
         Ok(())
     }
@@ -414,21 +425,27 @@ impl<'a> Side<'a> {
 
     /// Takes what the tap has seen.
     fn drain(&mut self, tables: &mut Writer) -> Result<(), Fault> {
-        let Self { tap, captures, ends, scenario, start, .. } = self;
+        let Self { tap, captures, ends, heard, scenario, start, .. } = self;
         for capture in captures {
             capture.drain(*start, scenario.duration_ns);
         }
         if let Some(tap) = tap {
             tap.drain(|packet| {
-                let Some(flow) = end::flow_of(packet) else { return };
+                let flow = end::flow_of(packet).unwrap_or(usize::MAX);
                 let first = ends.partition_point(|end| end.flow < flow);
                 let flow_ends = ends[first..].iter_mut().take_while(|end| end.flow == flow);
+                let mut is_owned = false;
                 for end in flow_ends.filter(|end| end.owns(packet)) {
-                    if let Some((time_ns, rtt_ns)) = end.see(packet, *start)
+                    is_owned = true;
+                    if packet.is_tcp
+                        && let Some((time_ns, rtt_ns)) = end.see(packet, *start)
                         && scenario.record.rtts
                     {
                         tables.rtts.push(RttRow { time_ns, flow: end.flow as u32, rtt_ns });
                     }
+                }
+                if !is_owned {
+                    heard.iter_mut().for_each(|heard| heard.hear(packet, *start));
                 }
             })?;
         }
@@ -445,6 +462,9 @@ impl<'a> Side<'a> {
         for end in &mut self.ends {
             end.record(time_ns, &self.scenario.record, tables)?;
         }
+        for heard in &mut self.heard {
+            heard.record(time_ns, tables);
+        }
         for watch in &self.watches {
             watch.record(&mut self.place.netlink, time_ns, &mut tables.queues)?;
         }
@@ -458,7 +478,8 @@ impl<'a> Side<'a> {
             pinger.record(&mut tables.probes);
         }
         let ends = self.ends.iter_mut().map(|end| end.finish(end_ns, tables));
-        let ends = ends.collect::<Result<Vec<_>, _>>()?;
+        let mut ends = ends.collect::<Result<Vec<_>, _>>()?;
+        ends.extend(self.heard.iter().map(Heard::report));
         let counts = self.tap.is_some().then(|| self.count_increments()).transpose()?;
         Ok(Report { ends, counts })
     }

@@ -7,6 +7,7 @@ use crate::fault::{Fault, fault};
 use crate::sys;
 use crate::sys::Mapping;
 use std::collections::VecDeque;
+use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 
 const BLOCK: usize = 4096;
@@ -19,9 +20,12 @@ const OUTGOING: u8 = 4;
 const FULL: &str = "the ring for packets was full, so that some were not seen: this machine was too busy to read them \
      in time; a lower rate, a shorter record.interval or a machine with less other work helps";
 
-/// A TCP packet seen at an interface.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// A packet of TCP, or a datagram where a tap takes them, seen at an interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TappedPacket {
+    pub is_tcp: bool,
+    pub source: Ipv4Addr,
+    pub target: Ipv4Addr,
     pub time: i64,
     pub outgoing: bool,
     pub source_port: u16,
@@ -34,8 +38,29 @@ pub struct TappedPacket {
     pub sacked: Vec<(u32, u32)>,
 }
 
+impl Default for TappedPacket {
+    fn default() -> Self {
+        Self {
+            is_tcp: true,
+            source: Ipv4Addr::UNSPECIFIED,
+            target: Ipv4Addr::UNSPECIFIED,
+            time: 0,
+            outgoing: false,
+            source_port: 0,
+            target_port: 0,
+            sequence: 0,
+            acknowledged: 0,
+            payload: 0,
+            frame: 0,
+            sacked: Vec::new(),
+        }
+    }
+}
+
 /// A ring on all interfaces of the thread's namespace.
 pub struct Tap {
+    /// Datagrams are given too.
+    pub takes_datagrams: bool,
     ring: Mapping,
     /// Readable while the ring has packets.
     pub socket: OwnedFd,
@@ -59,7 +84,8 @@ impl Tap {
         sys::set_option(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request, "packet ring")?;
         let ring = Mapping::new(&socket, 0, blocks * BLOCK)?;
         sys::bind_packets(&socket, interface)?;
-        Ok(Self { ring, socket, next: 0, frames: blocks * FRAMES_PER_BLOCK })
+        let frames = blocks * FRAMES_PER_BLOCK;
+        Ok(Self { takes_datagrams: false, ring, socket, next: 0, frames })
     }
 
     /// The next frame of the ring, and its status.
@@ -84,7 +110,7 @@ impl Tap {
             if status & LOSING != 0 {
                 return fault(FULL);
             }
-            if let Some(packet) = parse(&frame) {
+            if let Some(packet) = parse(&frame, self.takes_datagrams) {
                 handle(&packet);
             }
         }
@@ -144,10 +170,41 @@ fn head(frame: &[u8]) -> Option<Head<'_>> {
     Some(Head { time, outgoing, loopback, interface, length, bytes })
 }
 
-fn parse(frame: &[u8]) -> Option<TappedPacket> {
+fn parse(frame: &[u8], takes_datagrams: bool) -> Option<TappedPacket> {
     let Head { time, outgoing, loopback: _, interface: _, length, bytes } = head(frame)?;
-    let tcp = read_tcp(bytes)?;
-    Some(TappedPacket { time, outgoing, frame: length, ..tcp })
+    let datagram = || takes_datagrams.then(|| read_udp(bytes)).flatten();
+    let packet = read_tcp(bytes).or_else(datagram)?;
+    Some(TappedPacket { time, outgoing, frame: length, ..packet })
+}
+
+/// Source and target of an IPv4 header.
+fn addresses(ip: &[u8]) -> (Ipv4Addr, Ipv4Addr) {
+    let address = |at: usize| Ipv4Addr::new(ip[at], ip[at + 1], ip[at + 2], ip[at + 3]);
+    (address(12), address(16))
+}
+
+/// A datagram, of which a fragment without ports counts too.
+fn read_udp(packet: &[u8]) -> Option<TappedPacket> {
+    let ip = packet.get(14..34)?;
+    if packet[12..14] != [8, 0] || ip[0] != 0x45 || ip[9] != 17 {
+        return None;
+    }
+    let (source, target) = addresses(ip);
+    let is_first = u16::from_be_bytes([ip[6], ip[7]]) & 0x1fff == 0;
+    let port = |at: usize| {
+        let bytes = packet.get(at..at + 2).filter(|_| is_first);
+        bytes.map_or(0, |bytes| u16::from_be_bytes([bytes[0], bytes[1]]))
+    };
+    let total = u32::from(u16::from_be_bytes([ip[2], ip[3]]));
+    Some(TappedPacket {
+        is_tcp: false,
+        source,
+        target,
+        source_port: port(34),
+        target_port: port(36),
+        payload: total.checked_sub(if is_first { 28 } else { 20 })?,
+        ..TappedPacket::default()
+    })
 }
 
 fn read_tcp(packet: &[u8]) -> Option<TappedPacket> {
@@ -161,7 +218,10 @@ fn read_tcp(packet: &[u8]) -> Option<TappedPacket> {
     let long = |offset: usize| u32::from(short(offset)) << 16 | u32::from(short(offset + 2));
     let header = usize::from(head[12] >> 4) * 4;
     let total = u32::from(u16::from_be_bytes([ip[2], ip[3]]));
+    let (source, target) = addresses(ip);
     Some(TappedPacket {
+        source,
+        target,
         source_port: short(0),
         target_port: short(2),
         sequence: long(4),
@@ -300,7 +360,8 @@ mod tests {
             file.write_all(&status.to_ne_bytes()).unwrap();
         }
         let ring = Mapping::new(&file, 0, BLOCK).unwrap();
-        Tap { ring, socket: file.into(), next: 0, frames: FRAMES_PER_BLOCK }
+        let (socket, frames) = (file.into(), FRAMES_PER_BLOCK);
+        Tap { takes_datagrams: false, ring, socket, next: 0, frames }
     }
 
     #[test]
@@ -370,5 +431,12 @@ mod tests {
         );
         assert_eq!(packet_view.sacked, [(1, 9)]);
         assert!(read_tcp(&packet[..40]).is_none());
+        packet[23] = 17;
+        packet[26..34].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 3]);
+        let datagram = read_udp(&packet).unwrap();
+        let ends = (datagram.source.octets(), datagram.target.octets());
+        assert_eq!(ends, ([10, 0, 0, 1], [10, 0, 0, 3]));
+        assert_eq!((datagram.source_port, datagram.payload, datagram.is_tcp), (5001, 972, false));
+        assert_eq!(read_tcp(&packet), None);
     }
 }

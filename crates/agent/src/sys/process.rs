@@ -35,6 +35,32 @@ pub fn detach(target: &str) -> Result<(), Fault> {
     checked(unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) }.into(), "umount").map(drop)
 }
 
+/// Puts files with these contents in the places of others, as far as this process's mount namespace shows; the first one's
+/// outcome counts.
+pub fn mount_files(files: &[(&str, String)]) -> Result<(), Fault> {
+    const PLACE: &str = "/tmp";
+    let quiet = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    // Files of a file system that no folder shows any more.
+    super::mount("tmpfs", PLACE, "tmpfs", quiet, "mode=755")?;
+    let mut mounted = Vec::new();
+    for (number, (place, content)) in files.iter().enumerate() {
+        let file = format!("{PLACE}/{number}");
+        let written = fs::write(&file, content).map_err(Fault::from);
+        mounted.push(written.and_then(|()| super::mount(&file, place, "", libc::MS_BIND, "")));
+    }
+    detach(PLACE)?;
+    mounted.into_iter().next().unwrap_or(Ok(()))
+}
+
+/// Waits, as the first process of its namespace, for every process that is left to it, until it is ended.
+pub fn hold() -> ! {
+    loop {
+        if next_end().is_none() {
+            unsafe { libc::pause() };
+        }
+    }
+}
+
 /// Has the kernel end this process when the one that forked it ends; unlike [`die_with_parent`](super::die_with_parent) also
 /// where that one has no number, outside of a process namespace.
 pub fn die_with_maker() -> Result<(), Fault> {
@@ -52,7 +78,7 @@ pub fn go_first() -> bool {
     unsafe { libc::syscall(number, 0, policy, std::ptr::from_ref(&PRIORITY)) == 0 }
 }
 
-/// Ends a process, and its process namespace if it is the first one there.
+/// Ends a process, and its process namespace if it is the first one there; of a negative number, its whole group.
 pub fn kill(process: i32) {
     unsafe { libc::kill(process, libc::SIGKILL) };
 }

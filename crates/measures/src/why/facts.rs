@@ -7,7 +7,8 @@ use crate::registry::Statistic;
 use dragstrip_cc::Signal;
 use dragstrip_recording::{Data, column};
 use dragstrip_scenario::{
-    BufferSizes, FULL_FRAME_BYTES, HostSpec, NodeSpec, PathFacts, QdiscSpec, Sysctls, Transport,
+    Application, BufferSizes, FULL_FRAME_BYTES, HostSpec, NodeSpec, PathFacts, QdiscSpec, Sysctls,
+    Transport,
 };
 use std::collections::BTreeMap;
 
@@ -198,6 +199,9 @@ fn flow(run: &Measured, place: usize, path: Option<&PathFacts>) -> Result<Flow, 
     };
     let data = run.scenario.flows.iter().find(|spec| spec.label == row.label);
     let reversed = data.is_some_and(|spec| spec.application.is_asking());
+    // Its sockets are its own: nothing is known of their windows.
+    let is_program =
+        data.is_some_and(|spec| matches!(spec.application, Application::Program { .. }));
     let (from, to) =
         if reversed { (&row.receiver, &row.sender) } else { (&row.sender, &row.receiver) };
     let queueing = &run.queueing()?[place];
@@ -209,7 +213,7 @@ fn flow(run: &Measured, place: usize, path: Option<&PathFacts>) -> Result<Flow, 
     Ok(Flow {
         label: row.label.clone(),
         cc: row.cc.clone(),
-        is_tcp: row.cc != "udp",
+        is_tcp: row.cc != "udp" && !is_program,
         start_s: row.start_ns as f64 / 1e9,
         life_s: row.duration_s(),
         goodput_bps: row.goodput_bps(),

@@ -110,7 +110,8 @@ impl Scenario {
                 | Application::RequestResponse { .. }
                 | Application::Video { .. }
                 | Application::ConstantRate { .. }
-                | Application::Tunnel { .. } => room,
+                | Application::Tunnel { .. }
+                | Application::Program { .. } => room,
             };
             let (_, sum) = bottlenecks.entry(slowest.1).or_insert((room, 0));
             *sum = sum.saturating_add(packets);

@@ -54,7 +54,8 @@ fn packets(scenario: &Scenario, flow: &FlowSpec, topology: &Topology) -> (u64, u
             Transport::Tcp { .. },
             Application::RequestResponse { .. }
             | Application::Video { .. }
-            | Application::Tunnel { .. },
+            | Application::Tunnel { .. }
+            | Application::Program { .. },
         ) => (full, full),
         (Transport::Tcp { .. }, _) => (full, PACKET_BYTES_MIN),
         // Both ends pad what opens the connection.

@@ -23,7 +23,8 @@ pub(super) fn check(
         Application::RequestResponse { .. }
         | Application::Video { .. }
         | Application::ConstantRate { .. }
-        | Application::Tunnel { .. } => report.add(
+        | Application::Tunnel { .. }
+        | Application::Program { .. } => report.add(
             format!("{at}.application.kind"),
             format!("{application} over QUIC"),
             "bulk or on_off over QUIC",

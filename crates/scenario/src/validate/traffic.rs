@@ -3,7 +3,7 @@
 use super::algorithm::check_algorithm;
 use super::program::{self, Programs};
 use super::quic;
-use crate::applications::Application;
+use crate::applications::{Application, COMMAND_CHARACTERS_MAX};
 use crate::routing::Topology;
 use crate::types::{FlowSpec, ProbeSpec, Scenario, SocketBuffers, Transport};
 
@@ -125,6 +125,7 @@ fn check_flow(
     }
     check_pairing(transport, application, at, report);
     check_application(application, &format!("{at}.application"), report);
+    check_alone(scenario, flow, at, report);
     if let Application::ConstantRate { datagram_bytes, .. } = application {
         let room = mtu(scenario, topology, &[sender, receiver]).saturating_sub(UDP_HEADERS_BYTES);
         report.at_most(format!("{at}.application.datagram_bytes"), *datagram_bytes, room);
@@ -213,6 +214,26 @@ fn check_buffers(
     }
 }
 
+/// Packets of a program's flow are told from others by their hosts: two programs between the same ones would be one.
+fn check_alone(scenario: &Scenario, flow: &FlowSpec, at: &str, report: &mut Report) {
+    let ends = |flow: &FlowSpec| {
+        let program = matches!(flow.application, Application::Program { .. });
+        let mut hosts = [flow.sender.clone(), flow.receiver.clone()];
+        hosts.sort_unstable();
+        program.then_some(hosts)
+    };
+    let Some(hosts) = ends(flow) else { return };
+    let alike = scenario
+        .flows
+        .iter()
+        .find(|other| other.label != flow.label && ends(other).as_ref() == Some(&hosts));
+    if let Some(other) = alike {
+        let expected =
+            format!("hosts of its own: the program {:?} is between the same two", other.label);
+        report.add(format!("{at}.receiver"), format!("{:?}", flow.receiver), expected);
+    }
+}
+
 /// Datagrams at a constant rate are UDP's, everything else is TCP's.
 fn check_pairing(transport: &Transport, application: &Application, at: &str, report: &mut Report) {
     let is_constant_rate = match application {
@@ -221,7 +242,8 @@ fn check_pairing(transport: &Transport, application: &Application, at: &str, rep
         | Application::OnOff { .. }
         | Application::RequestResponse { .. }
         | Application::Video { .. }
-        | Application::Tunnel { .. } => false,
+        | Application::Tunnel { .. }
+        | Application::Program { .. } => false,
     };
     match transport {
         Transport::Tcp { .. } if is_constant_rate => {
@@ -229,7 +251,7 @@ fn check_pairing(transport: &Transport, application: &Application, at: &str, rep
             report.add(
                 field,
                 "constant_rate over TCP",
-                "bulk, on_off, request_response, video or tunnel over TCP",
+                "bulk, on_off, request_response, video, tunnel or program over TCP",
             );
         }
         Transport::Udp if !is_constant_rate => {
@@ -251,6 +273,7 @@ const fn kind(application: &Application) -> &'static str {
         Application::Video { .. } => "video",
         Application::ConstantRate { .. } => "constant_rate",
         Application::Tunnel { .. } => "tunnel",
+        Application::Program { .. } => "program",
     }
 }
 
@@ -277,6 +300,15 @@ fn check_application(application: &Application, at: &str, report: &mut Report) {
         }
         Application::Tunnel { header_bytes } => {
             report.at_most(format!("{at}.header_bytes"), *header_bytes, TUNNEL_HEADER_BYTES_MAX);
+        }
+        Application::Program { client, server, files: _, folder: _ } => {
+            if client.trim().is_empty() {
+                report.add(format!("{at}.client"), format!("{client:?}"), "a command");
+            }
+            for (field, command) in [("client", client), ("server", server)] {
+                let characters = command.chars().count() as u64;
+                report.at_most(format!("{at}.{field}"), characters, COMMAND_CHARACTERS_MAX as u64);
+            }
         }
     }
 }

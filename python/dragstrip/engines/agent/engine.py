@@ -133,13 +133,14 @@ class KernelEngine(Engine):
         return self.perform(scenario, options, progress, loaded(options), packets)
 
     def notes(self, recording: Recording) -> list[str]:
-        """Notes on packets missing in captures, and on how the machine limited a run in real time."""
+        """Notes on packets missing in captures, programs that failed, and a machine that limited a run."""
+        from dragstrip.engines.agent.flow_programs import outcomes
         from dragstrip.engines.agent.packets import missing
 
-        name, limits = recording.scenario["name"], recording.provenance["verified"].get("limits", ())
-        return missing(recording) + [
-            f"warning: {name}: {self.limiter} limited this run: {limit}" for limit in limits
-        ]
+        name, verified = recording.scenario["name"], recording.provenance["verified"]
+        lines = [f"{self.limiter} limited this run: {limit}" for limit in verified.get("limits", ())]
+        lines += outcomes(verified)
+        return missing(recording) + [f"warning: {name}: {line}" for line in lines]
 
 
 def loaded(options: Options) -> list[Loadable]:

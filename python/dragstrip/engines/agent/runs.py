@@ -24,18 +24,20 @@ def run_by_agent(
     load: Sequence[Loadable] = (),
     packets: Packets | None = None,
     words: Mapping[str, Any] | None = None,
+    attached: bytes = b"",
 ) -> Recording:
     """The recording of one run, with `load` in the kernel meanwhile; `packets` are written too.
 
     `ask` hands the agent a request and the bytes behind it; `words` are what the request says beside the
-    scenario. `kernel` and `engine_facts` become part of the provenance (`recording_of`). Raises what
-    `ask` does; a `BadInputError` about a loaded program names its source.
+    scenario, `attached` the bytes behind those of `load`. `kernel` and `engine_facts` become part of the
+    provenance (`recording_of`). Raises what `ask` does; a `BadInputError` about a loaded program names its
+    source.
     """
     start = RunStart()
     captured = {} if packets is None else {"capture": packets.request()}
     request, behind = bpf.request(scenario, load, **(words or {}), **captured)
     try:
-        answer = ask(request, behind)
+        answer = ask(request, behind + attached)
     except BadInputError as error:
         raise bpf.at_source(error, load) from None
     facts = {**(engine_facts or {}), "loaded": {loadable.name: loadable.digest for loadable in load}}

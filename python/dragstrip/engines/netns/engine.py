@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dragstrip.engines.agent import flow_programs
 from dragstrip.engines.agent.engine import (
     ALL,
     LACKING,
@@ -65,7 +66,12 @@ class Namespaces(KernelEngine):
         beyond = without_a_kernel(
             scenario, algorithms, self.own_stack, release=release, loadable=True, lines=lines
         )
-        return [*invalid(scenario, algorithms), *beyond, *_options(scenario)]
+        return [
+            *invalid(scenario, algorithms),
+            *beyond,
+            *_options(scenario),
+            *flow_programs.missing(scenario),
+        ]
 
     def ready(self, options: Options, say: Say) -> None:
         """Compiles the agent, and tries whether namespaces can be made here."""

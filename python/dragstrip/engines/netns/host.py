@@ -13,6 +13,7 @@ from dragstrip.engines.agent import binaries
 from dragstrip.engines.agent.answers import with_limits
 from dragstrip.engines.agent.bpf import Loadable
 from dragstrip.engines.agent.client import CHECKED, AgentClient
+from dragstrip.engines.agent.flow_programs import on_this_machine
 from dragstrip.engines.agent.locking import locked
 from dragstrip.engines.agent.packets import Packets
 from dragstrip.engines.agent.runs import run_by_agent
@@ -81,6 +82,6 @@ def run(
             {"package": platform.version()},
             load=load,
             packets=packets,
-            words={"real_time": True, "lines": lines},
+            words={"real_time": True, "lines": lines, **on_this_machine(scenario)},
         )
     return with_limits(recording, "the machine", strict=strict)

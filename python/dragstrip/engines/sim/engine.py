@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from dragstrip import _core
 from dragstrip.engines.capture import comment, names
-from dragstrip.engines.contract import Capture, Engine, Json, Options, Progress
+from dragstrip.engines.contract import Capture, Engine, Json, Options, Progress, Refusal
 from dragstrip.errors import BadInputError, FaultError
 
 if TYPE_CHECKING:
@@ -30,6 +30,12 @@ class Simulator(Engine):
     def algorithms(self, options: Options) -> list[str]:
         """The algorithms of `crates/cc`, and those of the QUIC stacks."""
         return [*_core.ALGORITHMS, *_core.QUIC]
+
+    def refusals(self, scenario: Json, options: Options) -> list[Refusal]:
+        """Also programs of the user's own, which need a kernel."""
+        from dragstrip.engines.agent.flow_programs import refused
+
+        return [*super().refusals(scenario, options), *refused(scenario)]
 
     def build(self, options: Options) -> str:
         """A fingerprint of what it does."""

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from dragstrip import _core
+from dragstrip.engines.agent import flow_programs
 from dragstrip.engines.agent.engine import STRICT, KernelEngine, load_option
 from dragstrip.engines.agent.kernels import without_a_kernel
 from dragstrip.engines.contract import Json, Option, Options, Progress, Refusal, Say, invalid
@@ -56,7 +57,8 @@ class Hosts(KernelEngine):
             firewall=False,
             lines="",
         )
-        return [*invalid(scenario, algorithms), *beyond, *unplaced, *media.refusals(scenario, lab)]
+        programs = flow_programs.refused(scenario)
+        return [*invalid(scenario, algorithms), *beyond, *unplaced, *media.refusals(scenario, lab), *programs]
 
     def ready(self, options: Options, say: Say) -> None:
         """Compiles the agent: nothing is written before it will do."""

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dragstrip.engines.agent.flow_programs import commands_of
+from dragstrip.engines.contract import Json
 from dragstrip.engines.vm import elf
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.io import untrusted
@@ -26,7 +28,7 @@ BYTES_MAX = 160 << 20
 """Bytes of all files: they share the exchange (window.py), and are in the guest's memory twice at first."""
 FILES_MAX = 20_000
 MODIFIED_S = 1_767_225_600
-"""Time of all files in the guest (`MODIFIED_S` in crates/agent/src/programs/root.rs)."""
+"""Time of all files in the guest (`MODIFIED_S` in crates/agent/src/commands/root.rs)."""
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 """The guest's $PATH, before the folders of programs that are elsewhere."""
 SHIMS = "shims"
@@ -56,6 +58,8 @@ SHELL = Path("/bin/sh")
 LOOKUPS = ("/etc/services", "/etc/protocols")
 OF_THE_MACHINE = re.compile(r"/(dev|proc|sys)(/.*)?|/etc/(hosts|passwd|group|nsswitch\.conf|resolv\.conf)")
 """Files that a guest has of its own."""
+RUNNING = re.compile(r"/(dev|proc|sys)(/.*)?")
+"""Folders that a guest's kernel fills."""
 PYTHON = re.compile(r"python3(\.\d+)?t?")
 LEFT_OUT = re.compile(
     r"test|tests|idlelib|turtledemo|ensurepip|tkinter|lib2to3|pydoc_data|config-.*|(site|dist)-packages"
@@ -75,7 +79,7 @@ class GuestFile:
     target: str | None = None
 
     def described(self) -> dict[str, Any]:
-        """The entry as the agent takes it (crates/agent/src/programs/root.rs)."""
+        """The entry as the agent takes it (crates/agent/src/commands/root.rs)."""
         if self.target is not None:
             return {"kind": "link", "path": self.path, "target": self.target}
         if self.content is None:
@@ -125,12 +129,45 @@ class Closure:
         if place is not None and not place.startswith("/"):
             expected = "PATH:PLACE with an absolute PLACE, such as site.conf:/etc/site.conf"
             raise BadInputError("--file", text, expected, "command line")
+        at = None if place is None else self._placed(text, place, path.is_dir())
         if path.is_dir():
-            self._tree("--file", path, place)
-        elif place is not None:
-            self._put(_normal(Path(place)), path)
+            self._tree("--file", path, None if at is None else str(at))
+        elif at is not None:
+            self._put(at, path)
         else:
             self._follow("--file", source, self._add(path))
+
+    def _placed(self, text: str, place: str, is_folder: bool) -> Path:
+        """Return where a file or a folder goes. Raises `BadInputError` for a place that it cannot have."""
+        at = _normal(Path(place))
+        links = {path: entry.target for path, entry in self._entries.items() if entry.target is not None}
+        for _ in range(LINKS_MAX):
+            link = next((parent for parent in reversed(at.parents) if str(parent) in links), None)
+            if link is None:
+                break
+            at = _normal(link.parent / links[str(link)] / at.relative_to(link))
+        taken = next((parent for parent in (at, *at.parents) if self._is_file(parent)), None)
+        if RUNNING.fullmatch(str(at)):
+            expected = "a place outside /dev, /proc and /sys, which the guest makes itself"
+        elif not is_folder and (place.endswith("/") or at == Path("/")):
+            expected = "a PLACE that names the file, such as /srv/site.conf"
+        elif not is_folder and self._is_folder(at):
+            expected = f"another PLACE: {at} is a folder in the guest"
+        elif taken is not None:
+            expected = f"another PLACE: {taken} is a file in the guest"
+        else:
+            return at
+        raise BadInputError("--file", text, expected, "command line")
+
+    def _is_file(self, path: Path) -> bool:
+        entry = self._entries.get(str(path))
+        return entry is not None and entry.content is not None
+
+    def _is_folder(self, path: Path) -> bool:
+        prefix = f"{path}/"
+        entry = self._entries.get(str(path))
+        is_entry = entry is not None and entry.content is None and entry.target is None
+        return is_entry or any(other.startswith(prefix) for other in self._entries)
 
     def path_variable(self) -> str:
         """Return $PATH of the guest."""
@@ -139,6 +176,10 @@ class Closure:
     def entries(self) -> list[GuestFile]:
         """Return all entries, by path."""
         return [self._entries[path] for path in sorted(self._entries)]
+
+    def contents(self) -> bytes:
+        """Return the contents of all files, by path."""
+        return b"".join(entry.content for entry in self.entries() if entry.content is not None)
 
     def about(self) -> dict[str, Any]:
         """Return number and bytes of the files, and a SHA-256 of all paths, rights and contents."""
@@ -243,7 +284,12 @@ class Closure:
         if entry.content.startswith(b"#!"):
             self._script(option, word, entry.content, strict)
             return
-        facts = elf.read(entry.content, str(real))
+        try:
+            facts = elf.read(entry.content, str(real))
+        except BadInputError:
+            if strict:
+                raise
+            return  # data, as far as anybody knows
         if facts is None:
             if strict:
                 expected = "a program for Linux: it is neither ELF nor a script that begins with #!"
@@ -288,7 +334,11 @@ class Closure:
 
     def _script(self, option: str, word: str, content: bytes, strict: bool) -> None:
         """Add a script's interpreter, also one that env(1) looks for."""
-        line = content[2:].split(b"\n", 1)[0].decode(errors="replace").strip()
+        first = content[2:].split(b"\n", 1)[0]
+        if strict and first.endswith(b"\r"):
+            expected = "a script with Unix line ends: its first line ends in a carriage return (dos2unix)"
+            raise BadInputError(option, word, expected, "command line")
+        line = first.decode(errors="replace").strip()
         interpreter, _, arguments = line.partition(" ")
         parts = [part for part in arguments.split() if not part.startswith("-") and "=" not in part]
         names = [interpreter, *(parts[:1] if Path(interpreter).name == "env" else [])]
@@ -328,6 +378,37 @@ class Closure:
                     self._keep(str(path.parent.resolve() / path.name), 0o644, compiled, path)
             else:
                 self._follow("COMMAND", str(path), self._add(path))
+
+
+ENVIRONMENT = {"HOME": "/root", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TERM": "dumb", "TZ": "UTC"}
+"""Variables of programs in the guest, beside PATH: none of this process's."""
+
+
+def for_flows(scenario: Json) -> tuple[dict[str, Any], Closure | None]:
+    """Return what a request has for a scenario's programs, and their files; nothing without any.
+
+    Raises `BadInputError` for what the guest cannot run.
+    """
+    commands = commands_of(scenario)
+    if not commands:
+        return {}, None
+    closure = Closure(Path(), os.environ.get("PATH", "").split(":"))
+    for entry in commands:
+        closure.folder = Path(entry.folder)
+        field = "client"
+        try:
+            closure.command(entry.field(field), entry.client)
+            if entry.server:
+                closure.command(entry.field(field := "server"), entry.server)
+            field = "files"
+            for text in entry.files:
+                closure.file(text)
+        except BadInputError as error:
+            raise error.reworded(entry.field(field), source="engine vm") from None
+    environment = {**ENVIRONMENT, "PATH": closure.path_variable()}
+    files = [entry.described() for entry in closure.entries()]
+    flows = [entry.described() for entry in commands]
+    return {"commands": {"files": files, "environment": environment, "flows": flows}}, closure
 
 
 def expressible(text: str) -> bool:

@@ -49,6 +49,8 @@ def read(content: bytes, source: str) -> Elf | None:
 
 
 def _read(content: bytes) -> Elf:
+    if len(content) < HEADER.size:
+        raise ValueError("it ends within its header")
     order = "little" if content[5] == LITTLE_ENDIAN else "big"
     number = int.from_bytes(content[18:20], order)  # type: ignore[arg-type]
     machine = MACHINES.get(number, f"machine {number}")
@@ -58,6 +60,9 @@ def _read(content: bytes) -> Elf:
     start, size, count = fields[5], fields[9], fields[10]
     segments = [SEGMENT.unpack_from(content, start + size * index) for index in range(count)]
     loaded = [segment for segment in segments if segment[0] == PT_LOAD]
+    end = max((segment[2] + segment[5] for segment in loaded), default=0)
+    if end > len(content):
+        raise ValueError(f"it is cut: {len(content)} bytes of {end}")
     interpreter, entries = None, []
     for kind, _, offset, _, _, length, _, _ in segments:
         if kind == PT_INTERP:

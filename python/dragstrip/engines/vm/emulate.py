@@ -18,6 +18,7 @@ from dragstrip.engines.agent.runs import run_by_agent
 from dragstrip.engines.contract import Json, Say, invalid, quietly
 from dragstrip.engines.kernels import kernel
 from dragstrip.engines.vm import machine
+from dragstrip.engines.vm.closure import for_flows
 from dragstrip.engines.vm.window import SharedWindow
 from dragstrip.errors import DragstripError
 from dragstrip.io.files import sha256
@@ -66,21 +67,24 @@ def emulate(
     kernel_image = kernel.find_kernel(kernel_name)
     parts = (binaries.program(machine=machine.GUEST), binaries.lockstep())
 
+    commands, files = for_flows(scenario)
+    processor = machine.FOR_PROGRAMS if commands else machine.PLAIN
+
     def ask(request: Json, behind: bytes) -> Answer:
-        with machine.resumed(kernel_image, *parts, request, behind) as (guest, window):
+        with machine.resumed(kernel_image, *parts, request, behind, processor) as (guest, window):
             wait(guest, window, progress)
             return window.answer()
 
     about = {"package": kernel_image.package, "image_sha256": sha256(kernel_image.image)}
+    facts: Json = {"emulator": machine.version()}
+    if files is not None:
+        facts |= {"processor": processor, "files": files.about()}
     return run_by_agent(
-        "vm",
-        scenario,
-        ask,
-        about,
-        {"emulator": machine.version()},
+        *("vm", scenario, ask, about, facts),
         load=load,
         packets=packets,
-        words=words,
+        words={**(words or {}), **commands},
+        attached=b"" if files is None else files.contents(),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from dragstrip.engines.agent import flow_programs
 from dragstrip.engines.agent.engine import ALL, LINES, MEDIA, KernelEngine, lines_option, load_option
 from dragstrip.engines.agent.kernels import lacks, looks_at_marks, without_a_kernel
 from dragstrip.engines.contract import Json, Option, Options, Progress, Refusal, Say, invalid
@@ -65,7 +66,8 @@ class VirtualMachine(KernelEngine):
         beyond = without_a_kernel(
             scenario, algorithms, self.own_stack, TICK_HZ, _release(options), lines=lines
         )
-        return [*invalid(scenario, algorithms), *_too_many(scenario), *beyond, *_unmarked(scenario, options)]
+        unmarked, lacking = _unmarked(scenario, options), flow_programs.missing(scenario)
+        return [*invalid(scenario, algorithms), *_too_many(scenario), *beyond, *unmarked, *lacking]
 
     def ready(self, options: Options, say: Say) -> None:
         """Compiles the agent, and boots the machine, once."""

@@ -11,6 +11,7 @@ from dragstrip.engines.agent import binaries, bpf
 from dragstrip.engines.contract import Json, Say, quietly
 from dragstrip.engines.kernels import kernel as kernels
 from dragstrip.engines.vm import machine
+from dragstrip.engines.vm.closure import ENVIRONMENT
 from dragstrip.engines.vm.emulate import expect_parts, wait
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.io import shape
@@ -26,8 +27,6 @@ DATE_S = 1_767_225_600
 """The guest's clock when a run begins: 2026-01-01T00:00:00Z."""
 INPUT_BYTES_MAX = 16 << 20
 """Bytes of standard input."""
-ENVIRONMENT = {"HOME": "/root", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TERM": "dumb", "TZ": "UTC"}
-"""Variables of programs in the guest, beside PATH: none of this process's."""
 STREAMS = ("standard output", "standard error", "the server's output")
 _DIRECTION: dict[str, Shape] = {
     "direction": TEXT,
@@ -44,6 +43,7 @@ _ANSWER: Shape = {
         "flooded": shape.Nullable(TEXT),
         "duration_ns": COUNT,
         "address": TEXT,
+        "path": [TEXT],
         "directions": [_DIRECTION],
         "cpu_idle_share": NUMBER,
         "missing_outputs": [TEXT],
@@ -85,7 +85,7 @@ class GuestOutcome:
     """The result of programs in a guest."""
 
     run: Json
-    """Statuses, times, and both directions."""
+    """Statuses, times, both directions, and lines on the network as it was built (`verified`)."""
     streams: Mapping[str, bytes]
     """By name (`STREAMS`)."""
     outputs: Mapping[str, bytes]
@@ -113,7 +113,6 @@ def run(
     `BadInputError` for what the guest does not allow, `DragstripError` for anything else.
     """
     entries = programs.closure.entries()
-    contents = [entry.content for entry in entries if entry.content is not None]
     environment = {**ENVIRONMENT, "PATH": programs.closure.path_variable(), **programs.environment}
     request, loaded = bpf.request(scenario, load)
     request |= {
@@ -132,7 +131,7 @@ def run(
     }
     image = kernels.find_kernel(kernel_name)
     parts = (binaries.program(machine=machine.GUEST), binaries.lockstep())
-    behind = b"".join([loaded, *contents, programs.input])
+    behind = b"".join([loaded, programs.closure.contents(), programs.input])
     asked: Json = {"programs": request}
     with machine.resumed(image, *parts, asked, behind, machine.FOR_PROGRAMS) as (guest, window):
         try:
@@ -150,6 +149,7 @@ def run(
             raise DragstripError(f"engine vm: the agent's answer is invalid: {error}") from None
         lacking = {} if packets is None else packets.write((head, raw))
     release = head["run"].pop("kernel")
+    head["run"]["verified"] = head["run"].pop("path")
     provenance = {
         "kernel": {"release": release, "package": image.package, "image_sha256": sha256(image.image)},
         "emulator": machine.version(),
@@ -168,11 +168,11 @@ def _slice(raw: memoryview, part: Json) -> memoryview:
     return raw[part["offset"] : end]
 
 
-def write_outputs(outcome: GuestOutcome, folder: Path) -> None:
+def write_outputs(outputs: Mapping[str, bytes], folder: Path) -> None:
     """Write the returned files to their names below a folder."""
     from dragstrip.io.files import make_folder, write_whole
 
-    for name, content in outcome.outputs.items():
+    for name, content in outputs.items():
         place = folder / name
         make_folder(place.parent)
 

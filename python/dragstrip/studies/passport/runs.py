@@ -138,7 +138,9 @@ def _run(
     slow = not engines.named(on.engine).in_process
     # An emulator maps more memory than it uses.
     limits = Limits(SLOW_LIMIT_S, 0) if slow else Limits(time_s=TIME_LIMIT_S)
-    if any(flow["transport"]["protocol"] == "quic" for key in missing for flow in runs[key].scenario["flows"]):
+    if any(
+        flow["transport"]["protocol"] == "quic" for key in missing for flow in runs[key].scenario["flows"]
+    ):
         limits = Limits(time_s=QUIC_LIMIT_S)
     waiting = list(missing)
     while waiting:

@@ -151,21 +151,23 @@ impl Tokens {
             joins_before.push(is_and);
             parts.push(self.term(depth)?);
         }
+        // Each change of the word opens a bracket.
+        if depth + joins_before.chunk_by(|one, next| one == next).count() > DEPTH_MAX + 1 {
+            let expected = format!("at most {DEPTH_MAX} turns from one to the other and brackets");
+            return Err(wrong("\"and\" and \"or\" in turn", expected));
+        }
         // From the end: what stands behind a word is one condition.
         let mut whole = parts.pop().expect("it begins with one");
-        while let (Some(part), Some(is_and)) = (parts.pop(), joins_before.pop()) {
-            whole = match (is_and, whole) {
-                (true, Condition::All { mut of }) => {
-                    of.insert(0, part);
-                    Condition::All { of }
+        for same in joins_before.chunk_by(|one, next| one == next).rev() {
+            let mut of = parts.split_off(parts.len() - same.len());
+            // Brackets with the same word between their conditions are none.
+            match (same[0], whole) {
+                (true, Condition::All { of: more }) | (false, Condition::Any { of: more }) => {
+                    of.extend(more);
                 }
-                (false, Condition::Any { mut of }) => {
-                    of.insert(0, part);
-                    Condition::Any { of }
-                }
-                (true, other) => Condition::All { of: vec![part, other] },
-                (false, other) => Condition::Any { of: vec![part, other] },
-            };
+                (_, other) => of.push(other),
+            }
+            whole = if same[0] { Condition::All { of } } else { Condition::Any { of } };
         }
         Ok(whole)
     }
@@ -182,7 +184,9 @@ impl Tokens {
             }
             Some(Token::Word(word)) if negates(&word) => {
                 if depth > DEPTH_MAX {
-                    return Err(wrong("\"not\"", "fewer of them"));
+                    let expected =
+                        format!("at most {DEPTH_MAX} of them and of brackets within each other");
+                    return Err(wrong("\"not\"", expected));
                 }
                 Ok(Condition::Not { of: Box::new(self.term(depth + 1)?) })
             }

@@ -803,6 +803,23 @@ fn wrong_tables_and_conditions_are_refused() {
         assert!(problem.value.starts_with(value), "{filter}: {problem}");
         assert!(problem.expected.contains(hint), "{filter}: {problem}");
     }
+    // Brackets have a bound, those that words in turn stand for too; what is within it is read back.
+    let term = "meta(priority eq 1)";
+    let in_turn = |turns: usize| {
+        let words = (0..turns).map(|turn| [" and ", " or "][turn % 2].to_owned() + term);
+        format!("basic match '{term}{}' classid 1:1", words.collect::<String>())
+    };
+    for (filter, value) in [
+        (format!("basic match '{}{term}' classid 1:1", "not ".repeat(2_000)), "\"not\""),
+        (in_turn(18), "\"and\" and \"or\" in turn"),
+    ] {
+        let text = format!("{root}tc filter add parent 1: prio 1 {filter}");
+        let problem = QdiscSpec::parse(&text).expect_err(&text);
+        assert!(problem.value == value && problem.expected.contains("at most 16"), "{problem}");
+    }
+    let text = format!("{root}tc filter add parent 1: prio 1 {}", in_turn(16));
+    let tree = QdiscSpec::parse(&text).expect("16 turns");
+    assert_eq!(QdiscSpec::parse(&tree.print()), Ok(tree.clone()), "{}", tree.print());
     // A circle ends.
     let circle = format!(
         "{root}tc filter add parent 1: prio 1 u32 match u32 0 0 link 2:\n\

@@ -2,6 +2,7 @@
 
 use crate::event_loop::Elsewhere;
 use crate::fault::{Fault, refusal};
+use crate::network;
 use crate::side::{Notice, Order};
 use crate::sys::{self, Poll, process};
 use process::{Place, Start};
@@ -51,6 +52,37 @@ pub enum End {
     Flooded(Stream),
 }
 
+/// Where programs live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// A machine that is thrown away: all its processes but this one are theirs.
+    Machine,
+    /// A process namespace of this machine.
+    Namespace {
+        /// Its first process, with which all of it ends.
+        first: i32,
+        /// User and group of the programs, where this process is root in a user namespace alone.
+        user: Option<(u32, u32)>,
+    },
+}
+
+impl Home {
+    /// Ends all programs.
+    pub fn end(self) -> Result<(), Fault> {
+        match self {
+            Self::Machine => {
+                process::kill_all();
+                while process::next_end().is_some() {}
+            }
+            Self::Namespace { first, .. } => {
+                process::kill(first);
+                sys::reap_until(first)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Results of the programs.
 pub struct Outcome {
     pub end: End,
@@ -77,6 +109,7 @@ struct Printed {
 
 /// The programs.
 pub struct Live<'p> {
+    home: Home,
     poll: Poll,
     environment: BTreeMap<String, String>,
     folder: String,
@@ -96,11 +129,13 @@ const COMMAND: u64 = 11;
 impl<'p> Live<'p> {
     /// No program yet.
     pub fn new(
+        home: Home,
         environment: BTreeMap<String, String>,
         folder: &str,
         progress: &'p dyn Fn(u64, u64),
     ) -> Result<Self, Fault> {
         Ok(Self {
+            home,
             poll: Poll::new()?,
             environment,
             folder: folder.to_owned(),
@@ -153,7 +188,11 @@ impl<'p> Live<'p> {
         let to = self.open(out)?;
         command.stderr(if errors == out { to.try_clone()? } else { self.open(errors)? });
         command.stdout(to);
-        let start = Start { space, user: None, place: Place::Background, confined: true };
+        let (user, confined) = match self.home {
+            Home::Machine => (None, true),
+            Home::Namespace { user, .. } => (user, false),
+        };
+        let start = Start { space, user, place: Place::Background, confined };
         let number = process::start(&mut command, &start, field)?;
         drop(command); // with its ends of the pipes
         let end = process::end_of(number)?;
@@ -218,6 +257,37 @@ impl<'p> Live<'p> {
         }
     }
 
+    /// Starts a server, and waits until it listens.
+    pub fn serve(&mut self, field: &str, words: &[String], space: &File) -> Result<(), Fault> {
+        let listen_until = sys::now() + network::LISTEN_WAIT.as_nanos() as i64;
+        self.start(field, words, space, None)?;
+        while !network::within(space, network::has_listener)? {
+            self.look(network::LISTEN_STEP.as_millis() as i32)?;
+            self.step();
+            let ended = self.server_status();
+            if ended.is_some() || sys::now() > listen_until {
+                let last = self.last_line(Stream::Server);
+                return network::no_listener(field, &words[0], ended, network::LISTEN_WAIT, &last);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the command with its group.
+    pub fn end_command(&self) {
+        end_group(self.command.as_ref());
+    }
+
+    /// Ends the server with its group.
+    pub fn end_server(&self) {
+        end_group(self.server.as_ref());
+    }
+
+    /// Status of the command, if it has ended.
+    pub fn command_status(&self) -> Option<i32> {
+        self.command.as_ref().and_then(|process| process.status)
+    }
+
     /// Status of the server, if it has ended.
     pub fn server_status(&self) -> Option<i32> {
         self.server.as_ref().and_then(|process| process.status)
@@ -232,13 +302,10 @@ impl<'p> Live<'p> {
         if line.is_empty() { line } else { format!(", its last line: {}", line.trim()) }
     }
 
-    /// Ends all programs and takes what they still had to say.
-    pub fn finish(mut self) -> Result<Outcome, Fault> {
-        self.look(0)?;
-        let status = self.command.as_ref().and_then(|process| process.status);
+    /// What became of the programs, all of which have been ended meanwhile, with what they still had to say.
+    pub fn outcome(mut self) -> Outcome {
+        let status = self.command_status();
         let server_status = self.server_status();
-        process::kill_all();
-        while process::next_end().is_some() {}
         for stream in Stream::ALL {
             self.take(stream);
         }
@@ -248,7 +315,14 @@ impl<'p> Live<'p> {
             (None, None) => End::TimedOut,
         };
         let streams = self.printed.into_iter().map(|(stream, printed)| (stream, printed.bytes));
-        Ok(Outcome { end, status, server_status, streams: streams.collect() })
+        Outcome { end, status, server_status, streams: streams.collect() }
+    }
+}
+
+/// Ends a process that has not ended yet, with its group.
+fn end_group(process: Option<&Process>) {
+    if let Some(process) = process.filter(|process| process.status.is_none()) {
+        process::kill(-process.number);
     }
 }
 
@@ -267,7 +341,6 @@ impl Elsewhere for Live<'_> {
     }
 
     fn ended(&self) -> bool {
-        let command = self.command.as_ref().and_then(|process| process.status);
-        self.flooded.is_some() || command.is_some()
+        self.flooded.is_some() || self.command_status().is_some()
     }
 }
