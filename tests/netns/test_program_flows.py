@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from dragstrip.engines import registry
-from dragstrip.engines.netns import host
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
 
@@ -54,7 +53,7 @@ def scenario(tmp_path: Path) -> dict[str, Any]:
 def test_programs_run_beside_a_flow_and_end_with_the_run(scenario: dict[str, Any]) -> None:
     engine = registry.named("netns")
     assert engine.refusals(scenario, {}) == []
-    recording = host.run(scenario)
+    recording = engine.run(scenario, {})
     mine, lasting = recording.provenance["verified"]["programs"]
     assert (mine["status"], mine["stdout"]["end"]) == (0, "300000\n"), mine
     assert (lasting["status"], lasting["completion_ns"]) == (None, None)
