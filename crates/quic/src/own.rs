@@ -67,7 +67,7 @@ struct Flight {
     gone: bool,
 }
 
-/// What one ACK has told so far.
+/// News of one ACK so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct AckDraft {
     packets: u32,

@@ -14,7 +14,7 @@ pub(crate) struct Figures {
     rtt_min: AtomicU64,
     /// The last sample has not been taken yet.
     rtt_new: AtomicU64,
-    /// Of a program that controls the congestion.
+    /// Fault of a program that controls the congestion.
     fault: OnceLock<Fault>,
 }
 

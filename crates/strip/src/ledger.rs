@@ -18,7 +18,7 @@ pub(crate) struct Ledger {
     /// By the network's number; none for a packet of a rival.
     carried: Vec<Option<Carried>>,
     pub arrivals: VecDeque<Arrival>,
-    /// Of the datagrams to the server, and of those to the client.
+    /// Counts of the datagrams to the server, and of those to the client.
     pub totals: [Totals; 2],
 }
 

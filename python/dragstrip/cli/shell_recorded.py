@@ -83,7 +83,7 @@ class RealTime:
 
     @contextlib.contextmanager
     def _line(self, programs: Programs) -> Iterator[Callable[[Json], object] | None]:
-        """What shows how things stand, if anything does."""
+        """The live line, if there is one."""
         from dragstrip.cli.shell_live import line
         from dragstrip.display.status_line import StatusLine
 
@@ -104,7 +104,7 @@ class RealTime:
         folder: RunFolder | None,
         show: Callable[[Json], object] | None,
     ) -> Recorder | None:
-        """What is recorded or shown, if anything is."""
+        """The request of a recording or a live line, if there is one."""
         from dragstrip.engines.agent.packets import Packets
         from dragstrip.engines.contract import Capture
         from dragstrip.engines.netns.shell import Recorder

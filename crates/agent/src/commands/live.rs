@@ -52,7 +52,7 @@ pub enum End {
     Flooded(Stream),
 }
 
-/// Where programs live.
+/// Machine or namespace in which programs live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Home {
     /// A machine that is thrown away: all its processes but this one are theirs.
@@ -302,7 +302,7 @@ impl<'p> Live<'p> {
         if line.is_empty() { line } else { format!(", its last line: {}", line.trim()) }
     }
 
-    /// What became of the programs, all of which have been ended meanwhile, with what they still had to say.
+    /// Returns the outcome of the programs, all of which have been ended meanwhile, with their remaining output.
     pub fn outcome(mut self) -> Outcome {
         let status = self.command_status();
         let server_status = self.server_status();

@@ -9,7 +9,7 @@ use crate::fault::Fault;
 use crate::{network, sys};
 use std::fs;
 
-/// What programs without rights over a machine that is thrown away may do; its first network namespace is `home`.
+/// Sets what programs may do in a machine that is thrown away; its first network namespace is `home`.
 pub fn machine_settings(home: &fs::File) -> Result<(), Fault> {
     sys::enter(home)?;
     let available = "net.ipv4.tcp_available_congestion_control";

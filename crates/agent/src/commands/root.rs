@@ -46,7 +46,7 @@ impl Entry {
     }
 }
 
-/// Where the new root is made.
+/// Folder of the new root.
 const ROOT: &str = "/root-of-programs";
 /// Time of all files: 2026-01-01, the machine's own beginning.
 const MODIFIED_S: u64 = 1_767_225_600;

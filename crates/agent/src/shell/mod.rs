@@ -54,7 +54,7 @@ pub struct Request {
     pub limit_ns: u64,
     /// The real network can be reached through the path.
     pub network: bool,
-    /// What is recorded; none: nothing.
+    /// Request of a recording; none: nothing is recorded.
     pub recorder: Option<RecorderRequest>,
 }
 

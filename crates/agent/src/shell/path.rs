@@ -27,10 +27,10 @@ pub enum Stop {
 
 /// Devices of the two ends.
 pub struct Ends {
-    /// Of the first host and of the second.
+    /// Device of the first host and of the second.
     devices: [OwnedFd; 2],
     files: [RawFd; 2],
-    /// Where packets go that may open something outside.
+    /// Way out for packets that may open something outside.
     exit: Option<Exit>,
     /// Addresses of the first host.
     inside: [IpAddr; 2],

@@ -18,7 +18,7 @@ pub struct Heard {
     payload_bytes: u64,
     received_bytes: u64,
     sent_bytes: u64,
-    /// When the client ended, as far as it has: what its server sends later is nobody's.
+    /// Time at which the client ended, as far as it has: what its server sends later is nobody's.
     ended_ns: i64,
 }
 

@@ -117,7 +117,7 @@ impl Info {
         }
     }
 
-    /// What held the sender back in an interval before this reading, if it may be paced.
+    /// Limit of the sender in an interval before this reading, if it may be paced.
     pub fn limit(&self, longest: &'static str, may_be_paced: bool) -> &'static str {
         if self.handshake {
             "handshake"
@@ -136,7 +136,7 @@ pub struct Bytes {
     pub written: u64,
 }
 
-/// What held a sender back longest in an interval, by the kernel's own clocks: `Info::busy_us` at its beginning and at its end.
+/// Limit that held a sender back longest in an interval, by the kernel's own clocks: `Info::busy_us` at its beginning and at its end.
 pub fn longest_limit(before: [u64; 3], after: [u64; 3], interval_us: u64) -> &'static str {
     let grown = |index: usize| after[index].saturating_sub(before[index]);
     let (busy, rwnd, sndbuf) = (grown(0), grown(1), grown(2));

@@ -101,7 +101,7 @@ pub struct Side<'a> {
     place: Place,
     /// By flow.
     ends: Vec<End<'a>>,
-    /// Of programs whose client is here.
+    /// Flows of programs whose client is here.
     heard: Vec<Heard>,
     /// With the number of the probe.
     pingers: Vec<(usize, Pinger)>,

@@ -62,7 +62,7 @@ class Programs:
 
 @dataclass
 class Recorder:
-    """What is recorded of a run, and shown meanwhile."""
+    """Recording of a run, and the line that shows it meanwhile."""
 
     packets: Packets | None = None
     """Captures at one host or both."""

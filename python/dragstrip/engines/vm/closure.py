@@ -460,7 +460,7 @@ def _folders(search: Sequence[str], real: Path) -> tuple[str, ...]:
 
 
 def _library(name: str, search: Sequence[str]) -> Path | None:
-    """Where a library is, for a program of the guest's machine."""
+    """Path of a library, for a program of the guest's machine."""
     if "/" in name:
         return Path(name) if Path(name).is_file() else None
     for folder in (*search, *LIBRARIES, *_configured(CONFIGURATION)):

@@ -57,7 +57,7 @@ class Ending:
     notes: Sequence[str]
     """Lines about both directions, and about what ended early."""
     streams: Mapping[str, bytes] = field(default_factory=dict)
-    """What programs printed, by the stream's name, unless it went to this process's own streams."""
+    """Output of programs, by the stream's name, unless it went to this process's own streams."""
     outputs: Mapping[str, bytes] = field(default_factory=dict)
     """Files that were asked for, by name."""
 

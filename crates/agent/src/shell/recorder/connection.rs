@@ -19,7 +19,7 @@ const UDP_BYTES: usize = 8;
 #[derive(Clone, Debug)]
 pub struct SegmentHead {
     pub is_udp: bool,
-    /// Of its sender and of its receiver.
+    /// Addresses of its sender and of its receiver.
     pub ends: [End; 2],
     pub sequence: u32,
     pub acknowledged: u32,
@@ -80,7 +80,7 @@ fn addresses(bytes: &[u8]) -> Option<[IpAddr; 2]> {
     Some([address(source)?, address(target)?])
 }
 
-/// What the sender's kernel said, and when it was asked.
+/// Answer of the sender's kernel, and the time at which it was asked.
 #[derive(Clone, Debug)]
 pub struct Reading {
     pub at_ns: u64,
@@ -169,7 +169,7 @@ impl Lane {
         }
     }
 
-    /// What the sender's kernel says now.
+    /// Takes the current answer of the sender's kernel.
     fn learn(&mut self, at_ns: u64, socket: TcpSocket) {
         let before = self.reading.as_ref().map_or(0, |reading| reading.info.state);
         self.reductions += u64::from(socket.info.state >= CWR && before < CWR);
@@ -208,7 +208,7 @@ pub struct Connection {
     /// The host that opened it.
     pub opener: usize,
     pub start_ns: u64,
-    /// Of the program that opened it, else of the one that accepted it; empty while not known.
+    /// Name of the program that opened it, else of the one that accepted it; empty while not known.
     pub program: String,
     /// Times that somebody looked for its name.
     pub looks: u32,
@@ -290,7 +290,7 @@ impl Connection {
         self.lanes[self.opener].first.map(|first| first.wrapping_sub(1))
     }
 
-    /// What the kernel of a host says.
+    /// Takes the answer of a host's kernel.
     pub fn learn(&mut self, at_ns: u64, host: usize, socket: TcpSocket) {
         self.is_listed = true;
         self.lanes[host].learn(at_ns, socket);

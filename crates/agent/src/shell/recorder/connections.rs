@@ -30,7 +30,7 @@ pub struct Totals {
 #[derive(Debug)]
 pub struct Connections {
     interval_ns: u64,
-    /// Of intervals one in so many is kept.
+    /// Number of intervals of which one is kept.
     stride: u64,
     /// End of the interval that is under way.
     due_ns: u64,
@@ -142,7 +142,7 @@ impl Connections {
         self.due_ns = self.due_ns.next_multiple_of(step_ns);
     }
 
-    /// What the kernel of each host says now; `programs` names those that own sockets.
+    /// Takes the current answers of both hosts' kernels; `programs` names those that own sockets.
     pub fn learn(
         &mut self,
         now_ns: u64,

@@ -74,7 +74,7 @@ struct CaptureRequest {
     comment: String,
 }
 
-/// What a recorder has at its end.
+/// Tables and counts of a recorder at its end.
 pub struct Recorded {
     pub tables: Writer,
     /// Length of an interval in them.
