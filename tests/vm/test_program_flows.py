@@ -134,3 +134,15 @@ def test_the_example_of_the_how_to_runs(tmp_path: Path) -> None:
         (program,) = about["verified"]["programs"]
         assert program["status"] == 0
         assert "came, " in program["stdout"]["end"]
+
+
+def test_a_program_s_packets_pass_a_medium(project: Path) -> None:
+    text = EXPERIMENT.replace('rate = "10mbit"', 'medium = "adsl2+"').replace("repeat = 2", "repeat = 1")
+    (project / "mine.toml").write_text(text.replace('queue = "100ms"\n', ""))
+    ended = run(project, "out")
+    assert ended.returncode == 0, ended.stderr
+    (verified,) = [
+        json.loads(file.read_text())["verified"] for file in (project / "out").glob("runs/*/provenance.json")
+    ]
+    assert verified["programs"][0]["stdout"]["end"] == "500000\n", verified
+    assert verified["lines"], verified

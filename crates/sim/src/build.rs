@@ -175,6 +175,11 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SetupError> {
         let text = format!("{field}: got program, expected an engine with a kernel: vm or netns");
         return Err(problem(field, text));
     }
+    valid(scenario)
+}
+
+/// Refuses what validation refuses.
+pub(crate) fn valid(scenario: &Scenario) -> Result<(), SetupError> {
     scenario
         .validate()
         .map_err(|problems| problem(problems[0].field.clone(), problems[0].to_string()))

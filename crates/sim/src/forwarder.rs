@@ -57,7 +57,7 @@ impl<O: Observer> Forwarder<O> {
     /// # Errors
     /// A scenario that validation would refuse, or nodes that it does not connect.
     pub fn new(scenario: &Scenario, pairs: &[[&str; 2]], observer: O) -> Result<Self, SetupError> {
-        build::check(scenario)?;
+        build::valid(scenario)?;
         let bare = Scenario { flows: Vec::new(), probes: Vec::new(), ..scenario.clone() };
         Self::unchecked(&bare, pairs, observer)
     }
