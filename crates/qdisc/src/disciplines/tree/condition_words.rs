@@ -152,13 +152,13 @@ impl Tokens {
             parts.push(self.term(depth)?);
         }
         // Each change of the word opens a bracket.
-        if depth + joins_before.chunk_by(|one, next| one == next).count() > DEPTH_MAX + 1 {
+        if depth + joins_before.chunk_by(|before, after| before == after).count() > DEPTH_MAX + 1 {
             let expected = format!("at most {DEPTH_MAX} turns from one to the other and brackets");
             return Err(wrong("\"and\" and \"or\" in turn", expected));
         }
         // From the end: what stands behind a word is one condition.
         let mut whole = parts.pop().expect("it begins with one");
-        for same in joins_before.chunk_by(|one, next| one == next).rev() {
+        for same in joins_before.chunk_by(|before, after| before == after).rev() {
             let mut of = parts.split_off(parts.len() - same.len());
             // Brackets with the same word between their conditions are none.
             match (same[0], whole) {
