@@ -23,6 +23,7 @@ NO_WORK = {
     "new",
     "__reduce__",
     "is_algorithm_alone",
+    "own_name",
     "algorithm_table",
     "quic_table",
     "limiting_factor",

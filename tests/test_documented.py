@@ -30,6 +30,18 @@ UNWRITTEN = re.compile(r"\.\.\.| N( |$)|^--install-completion")
 """A form that its reader fills in; and what would change the home folder."""
 
 
+def whole_commands(block: str) -> Iterator[str]:
+    """Yield the lines of a block; one that opens a single quote goes on to the line that closes it."""
+    waiting = ""
+    for line in block.splitlines():
+        waiting = f"{waiting}; {line.strip()}" if waiting else line
+        if not re.match(rf"\s*{PROGRAM}", waiting) or len(re.sub(r'"[^"]*"', "", waiting).split("'")) % 2:
+            yield waiting
+            waiting = ""
+    if waiting:
+        yield waiting
+
+
 def commands() -> Iterator[tuple[str, str, bool]]:
     """Page, command, and whether it stands in a block to be typed, not within a sentence."""
     for page in PAGES:
@@ -39,8 +51,9 @@ def commands() -> Iterator[tuple[str, str, bool]]:
         blocks = [block for language, block in fenced if language in ("", "sh", "console")]
         blocks += re.findall(r"(?:^    .*\n)+", text, re.MULTILINE)
         for block in blocks:
-            for line in block.replace("\\\n", " ").splitlines():
-                if found := re.match(rf"\s*{PROGRAM}(.*?)(?:\s+#.*|\s+[|>].*)?$", line):
+            for line in whole_commands(block.replace("\\\n", " ")):
+                behind = r"" if "-c '" in line else r"(?:\s+#.*|\s+[|>].*)?"  # a script has its own
+                if found := re.match(rf"\s*{PROGRAM}(.*?){behind}$", line):
                     yield name, found[1], True
         prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
         for found in re.finditer(rf"`{PROGRAM}([^`]+)`", prose):

@@ -35,7 +35,7 @@ def test_a_race_with_tcp_has_the_same_bytes_with_one_worker_and_with_two(tmp_pat
     [
         (["noq/bbr3", "cubic"], "cannot be seeded"),
         (["noq/cubik", "cubic"], 'did you mean "noq/cubic"?'),
-        (["noq/cubic:beta=0.8", "cubic"], "none for a flow of QUIC"),
+        (["noq/cubic:beta=0.8", "cubic"], "expected one of ack_threshold"),
         (["--workload", "web", "noq/cubic", "cubic"], "bulk or on_off over QUIC"),
         (["--engine", "netns", "noq/cubic", "cubic"], "the QUIC stacks run in the engine sim"),
         (["--engine", "vm", "noq/cubic", "cubic"], "the QUIC stacks run in the engine sim"),

@@ -29,6 +29,7 @@ OURS = {
     ("io/toml.py", "tomllib.loads"): "statements of a text that came through the boundary",
     ("runs/child.py", "fdopen"): "its own standard output, to write",
     ("model/recording/core_build.py", "open"): "the checkout's own sources",
+    ("engines/netns/shell.py", "fdopen"): "pipes from the agent and from the programs it runs",
     ("engines/vm/guest.py", "open"): "what the guest's command prints, handed on as it comes",
     ("cli/play.py", "open"): "the browser, which is asked to show a page",
     ("engines/vm/window.py", "mmap"): "memory that it has just made",

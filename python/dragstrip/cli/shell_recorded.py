@@ -24,7 +24,7 @@ from dragstrip.interop.path_shell.path import (
 if TYPE_CHECKING:
     from dragstrip.engines.capture import CaptureRequest
     from dragstrip.engines.contract import Json
-    from dragstrip.engines.netns.shell import Programs, Recorder
+    from dragstrip.engines.netns.shell import Programs, ShellRecorder
     from dragstrip.studies.execution.programs_run import RunFolder
 
 
@@ -103,23 +103,23 @@ class RealTime:
         ends: tuple[str, str],
         folder: RunFolder | None,
         show: Callable[[Json], object] | None,
-    ) -> Recorder | None:
+    ) -> ShellRecorder | None:
         """The request of a recording or a live line, if there is one."""
         from dragstrip.engines.agent.packets import Packets
         from dragstrip.engines.contract import Capture
-        from dragstrip.engines.netns.shell import Recorder
+        from dragstrip.engines.netns.shell import ShellRecorder
 
         if folder is None:
-            return None if show is None else Recorder(live=show)
+            return None if show is None else ShellRecorder(live=show)
         if self.capture is None:
-            return Recorder(live=show)
+            return ShellRecorder(live=show)
         points = self.capture.points or ends
         for point in points:
             if point not in ends:
                 expected = f"{ends[0]} (the server's host) or {ends[1]} (the command's)"
                 raise BadInputError("--capture", point, expected, "command line")
         capture = Capture(points, self.capture.snaplen)
-        return Recorder(Packets(REAL, scenario, capture, folder.captures), show)
+        return ShellRecorder(Packets(REAL, scenario, capture, folder.captures), show)
 
 
 def _say(line: str) -> None:

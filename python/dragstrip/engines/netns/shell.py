@@ -61,7 +61,7 @@ class Programs:
 
 
 @dataclass
-class Recorder:
+class ShellRecorder:
     """Recording of a run, and the line that shows it meanwhile."""
 
     packets: Packets | None = None
@@ -99,7 +99,7 @@ def run(
     programs: Programs,
     limit_s: float,
     say: Say = quietly,
-    recorder: Recorder | None = None,
+    recorder: ShellRecorder | None = None,
 ) -> Json:
     """Run programs at the hosts `ends` of a scenario (server, client), and return their outcome.
 
