@@ -20,9 +20,7 @@ from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.experiment import catalogue
 from dragstrip.experiment.expand import expand
 from dragstrip.io import untrusted
-from dragstrip.io.files import write_text
 from dragstrip.model.recording import Recording
-from dragstrip.runs import run_parallel
 from tools.tree_agreement import (
     GOODPUT_LIMIT,
     RTT_LIMIT,
@@ -32,6 +30,7 @@ from tools.tree_agreement import (
     figures_of,
     number_text,
     spread,
+    write_page,
 )
 
 ROOT = Path(__file__).parents[1]
@@ -222,28 +221,8 @@ def page(selected: Sequence[Case], command: str) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def main(words: Sequence[str]) -> None:
-    """Write the page, or print one of some cases."""
-    if len(words) not in (1, 2):
-        raise BadInputError(
-            "arguments", " ".join(words), "FILE, and perhaps a part of files' names", "command line"
-        )
-    file, only = Path(words[0]), words[1] if len(words) > 1 else ""
-    selected = cases(only)
-    measured = run_parallel(
-        measure,
-        selected,
-        finished=lambda index, _: print(selected[index].key, file=sys.stderr),
-    )
-    command = f"python -m tools.media_agreement {words[0]}"
-    if only:
-        print(page(measured, command))
-    else:
-        write_text(file, page(measured, command))
-
-
 if __name__ == "__main__":
     try:
-        main(sys.argv[1:])
+        write_page("media_agreement", sys.argv[1:], cases, measure, page)
     except DragstripError as error:
         raise SystemExit(f"error: {error}") from error

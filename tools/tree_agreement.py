@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import sys
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, median
+from typing import Protocol, TypeVar
 
 from dragstrip.engines import named
 from dragstrip.engines.contract import Json, Progress
@@ -100,6 +101,11 @@ class Tree:
     release: str = ""
     refusal: str = ""
     """Why the kernel did not run it."""
+
+    @property
+    def key(self) -> str:
+        """Name of the tree among all."""
+        return self.name
 
 
 def trees(only: str = "") -> list[Tree]:
@@ -290,28 +296,48 @@ def page(selected: Sequence[Tree], command: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(words: Sequence[str]) -> None:
-    """Write the page, or print one of some trees."""
+class Named(Protocol):
+    """A case with a name to show while it is measured."""
+
+    @property
+    def key(self) -> str:
+        """Name of the case among all."""
+
+
+T = TypeVar("T", bound=Named)
+
+
+def write_page(
+    tool: str,
+    words: Sequence[str],
+    cases: Callable[[str], list[T]],
+    measure: Callable[[T, Progress], T],
+    page: Callable[[Sequence[T], str], str],
+) -> None:
+    """Write the page of all cases into the file `words[0]`, or print one of those that `words[1]` selects.
+
+    `tool` is the module's name, for the page's first line. Raises `BadInputError` for other arguments.
+    """
     if len(words) not in (1, 2):
         raise BadInputError(
-            "arguments", " ".join(words), "FILE, and perhaps a part of trees' names", "command line"
+            "arguments", " ".join(words), "FILE, and perhaps a part of cases' names", "command line"
         )
     file, only = Path(words[0]), words[1] if len(words) > 1 else ""
-    selected = trees(only)
+    selected = cases(only)
     measured = run_parallel(
         measure,
         selected,
-        finished=lambda index, _: print(selected[index].name, file=sys.stderr),
+        finished=lambda index, _: print(selected[index].key, file=sys.stderr),
     )
-    command = f"python -m tools.tree_agreement {words[0]}"
+    text = page(measured, f"python -m tools.{tool} {words[0]}")
     if only:
-        print(page(measured, command))
+        print(text)
     else:
-        write_text(file, page(measured, command))
+        write_text(file, text)
 
 
 if __name__ == "__main__":
     try:
-        main(sys.argv[1:])
+        write_page("tree_agreement", sys.argv[1:], trees, measure, page)
     except DragstripError as error:
         raise SystemExit(f"error: {error}") from error

@@ -17,7 +17,7 @@ use crate::side::{
 };
 use crate::sys::{self, Poll};
 use dragstrip_recording::{FlowRow, Writer};
-use dragstrip_scenario::{Application, FlowSpec, NodeSpec, Scenario, Transport};
+use dragstrip_scenario::{NodeSpec, Scenario, Transport};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -407,7 +407,8 @@ impl<'r> Ends<'r> {
                 |node: usize| reports[&node].ends.iter().filter(move |end| end.flow == flow);
             // Where both are on one host the client's comes first.
             // A program's packets are heard at its client's host alone, the flow's receiver.
-            let first_end = ends_at(if is_program(spec) { server } else { client }).next();
+            let first_end =
+                ends_at(if spec.application.is_program() { server } else { client }).next();
             let (Some(client_end), Some(server_end)) = (first_end, ends_at(server).next_back())
             else {
                 return fault(format!("flow {}: an end has not reported", spec.label));
@@ -455,7 +456,7 @@ impl<'r> Ends<'r> {
             let ended_ns = client.ended_ns.into_iter().chain(server.ended_ns).min();
             let ended_ns = ended_ns.or_else(|| ended.get(&flow).copied());
             let protocol = match sender_stats {
-                _ if is_program(spec) => "program",
+                _ if spec.application.is_program() => "program",
                 Some(_) => "tcp",
                 None => "udp",
             };
@@ -507,11 +508,6 @@ impl<'r> Ends<'r> {
         }
         Ok(Value::Object(ecn_by_flow))
     }
-}
-
-/// True for a flow whose application is a program of the user's own.
-const fn is_program(spec: &FlowSpec) -> bool {
-    matches!(spec.application, Application::Program { .. })
 }
 
 /// True when the ends of a flow agree on ECN with these `net.ipv4.tcp_ecn` settings (`tcp_ecn_send_syn`,

@@ -76,23 +76,24 @@ pub fn refuse(scenario: &Scenario, link: &LinkSpec) -> Result<(), Fault> {
     Ok(())
 }
 
+/// s - r - d with a hub between r and d, for tests.
+#[cfg(test)]
+pub fn hub() -> Scenario {
+    let text = r#"{"name": "t", "duration_ns": 1000000000, "nodes": [
+        {"kind": "host", "name": "s"}, {"kind": "router", "name": "r"}, {"kind": "host", "name": "d"}],
+      "links": [{"name": "s-r", "from": "s", "to": "r", "delay_ns": 1000000}, {"name": "r-s", "from": "r", "to": "s"},
+        {"name": "r-d", "from": "r", "to": "d", "medium": "hub", "delay_ns": 3000000},
+        {"name": "d-r", "from": "d", "to": "r"}],
+      "media": {"hub": {"kind": "ethernet_hub"}},
+      "flows": [{"label": "f", "sender": "s", "receiver": "d",
+        "transport": {"protocol": "tcp", "cc": "reno"}, "application": {"kind": "bulk"}}]}"#;
+    serde_json::from_str(text).unwrap()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use dragstrip_scenario::NetemSpec;
-
-    /// s - r - d with a hub between r and d; the way back from d has an impairment.
-    fn scenario() -> Scenario {
-        let text = r#"{"name": "t", "duration_ns": 1000000000, "nodes": [
-            {"kind": "host", "name": "s"}, {"kind": "router", "name": "r"}, {"kind": "host", "name": "d"}],
-          "links": [{"name": "s-r", "from": "s", "to": "r", "delay_ns": 1000000}, {"name": "r-s", "from": "r", "to": "s"},
-            {"name": "r-d", "from": "r", "to": "d", "medium": "hub", "delay_ns": 3000000},
-            {"name": "d-r", "from": "d", "to": "r"}],
-          "media": {"hub": {"kind": "ethernet_hub"}},
-          "flows": [{"label": "f", "sender": "s", "receiver": "d",
-            "transport": {"protocol": "tcp", "cc": "reno"}, "application": {"kind": "bulk"}}]}"#;
-        serde_json::from_str(text).unwrap()
-    }
 
     fn kernel(lines: Lines, lacks: &[&'static str]) -> Kernel {
         Kernel { lines, lacks: lacks.to_vec(), ..Kernel::DEBIAN }
@@ -100,7 +101,7 @@ mod tests {
 
     #[test]
     fn links_are_carried_as_far_as_the_kernel_does_not_have_them() {
-        let mut scenario = scenario();
+        let mut scenario = hub();
         let numbers = |scenario: &Scenario, lines, lacks: &[&'static str]| {
             let carried = carried(scenario, &kernel(lines, lacks));
             carried.into_iter().collect::<Vec<_>>()

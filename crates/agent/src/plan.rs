@@ -819,22 +819,9 @@ mod tests {
         assert!(refuse(&scenario, &Kernel::DEBIAN).is_err());
     }
 
-    /// s - r - d with a hub between r and d; the way back from d has an impairment.
-    fn hub() -> Scenario {
-        let text = r#"{"name": "t", "duration_ns": 1000000000, "nodes": [
-            {"kind": "host", "name": "s"}, {"kind": "router", "name": "r"}, {"kind": "host", "name": "d"}],
-          "links": [{"name": "s-r", "from": "s", "to": "r", "delay_ns": 1000000}, {"name": "r-s", "from": "r", "to": "s"},
-            {"name": "r-d", "from": "r", "to": "d", "medium": "hub", "delay_ns": 3000000},
-            {"name": "d-r", "from": "d", "to": "r"}],
-          "media": {"hub": {"kind": "ethernet_hub"}},
-          "flows": [{"label": "f", "sender": "s", "receiver": "d",
-            "transport": {"protocol": "tcp", "cc": "reno"}, "application": {"kind": "bulk"}}]}"#;
-        serde_json::from_str(text).unwrap()
-    }
-
     #[test]
     fn a_line_is_no_neighbour() {
-        let plan = Plan::new(&hub(), &Kernel::DEBIAN).unwrap();
+        let plan = Plan::new(&crate::lines::hub(), &Kernel::DEBIAN).unwrap();
         let [line] = plan.lines.as_slice() else { panic!("one line") };
         assert_eq!(
             (line.links.as_slice(), line.kinds.as_slice()),
@@ -861,7 +848,7 @@ mod tests {
             let kernel = Kernel { lines, ..Kernel::DEBIAN };
             Plan::new(scenario, &kernel).unwrap_err().to_string()
         };
-        let plain = hub();
+        let plain = crate::lines::hub();
         assert_eq!(
             refusal(&plain, Lines::None),
             "link r-d: medium: got hub (ethernet_hub), expected none: a kernel has only links of its own"

@@ -193,6 +193,47 @@ pub struct Stamps {
 }
 
 impl View {
+    /// The view of a connection that has just been opened, on a host without pacing: kernel ticks per second, payload bytes of a
+    /// full segment, initial window in packets.
+    #[must_use]
+    pub const fn new(hz: u32, mss: u32, initial_cwnd: u32) -> Self {
+        Self {
+            now: Instant::ZERO,
+            hz,
+            snd_una: 0,
+            snd_nxt: 0,
+            mss,
+            packets_out: 0,
+            sacked_out: 0,
+            lost_out: 0,
+            retrans_out: 0,
+            max_packets_out: 0,
+            is_cwnd_limited: false,
+            // The SYN counts as delivered.
+            delivered: 1,
+            delivered_ce: 0,
+            ecn: false,
+            lost: 0,
+            delivered_at: Instant::ZERO,
+            app_limited: 0,
+            srtt_us_x8: 0,
+            min_rtt_us: u32::MAX,
+            state: CaState::Open,
+            prior_cwnd: 0,
+            last_data_sent: Instant::ZERO,
+            departure: Instant::ZERO,
+            pacing_status: PacingStatus::None,
+            pacing_shift: 10,
+            gso_max_bytes: 65_536 - 320 - 1,
+            initial_cwnd,
+            limited: CwndLimited::Recently,
+            prior_in_flight: 0,
+            max_burst: 3,
+            abc_limit: 2,
+            stamps: None,
+        }
+    }
+
     /// Packets in the network: sent, not delivered, not lost (`tcp_packets_in_flight`).
     #[inline]
     #[must_use]

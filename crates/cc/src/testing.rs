@@ -1,8 +1,7 @@
 //! Shared parts of the algorithms' unit tests: a connection at rest to be bent into shape.
 
 use crate::{
-    Ack, BsdHost, CaState, CubicCurve, CwndLimited, Growth, HyStartClock, Options, PacingStatus,
-    Rules, VegasRule, View,
+    Ack, BsdHost, CubicCurve, CwndLimited, Growth, HyStartClock, Options, Rules, VegasRule, View,
 };
 use dragstrip_units::{Instant, Stream};
 
@@ -32,38 +31,10 @@ pub const OLD_RULES: Rules = Rules {
 /// A connection that has just finished its handshake, is limited by its window and is not paced.
 pub fn view() -> View {
     View {
-        now: Instant::ZERO,
-        hz: 1000,
-        snd_una: 0,
-        snd_nxt: 0,
-        mss: 1448,
-        packets_out: 0,
-        sacked_out: 0,
-        lost_out: 0,
-        retrans_out: 0,
-        max_packets_out: 0,
         is_cwnd_limited: true,
         delivered: 0,
-        delivered_ce: 0,
-        ecn: false,
-        lost: 0,
-        delivered_at: Instant::ZERO,
-        app_limited: 0,
-        srtt_us_x8: 0,
-        min_rtt_us: u32::MAX,
-        state: CaState::Open,
-        prior_cwnd: 0,
-        last_data_sent: Instant::ZERO,
-        departure: Instant::ZERO,
-        pacing_status: PacingStatus::None,
-        pacing_shift: 10,
         gso_max_bytes: 65_536 - 320,
-        initial_cwnd: 10,
-        limited: CwndLimited::Recently,
-        prior_in_flight: 0,
-        max_burst: 3,
-        abc_limit: 2,
-        stamps: None,
+        ..View::new(1000, 1448, 10)
     }
 }
 

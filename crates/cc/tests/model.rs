@@ -204,37 +204,14 @@ impl Connection {
         let cc = new_algorithm(name, &host.rules, seed);
         let view = View {
             now: Instant::from_nanos(1),
-            hz: host.hz,
             snd_una: 1,
             snd_nxt: 1,
-            mss: host.mss,
-            packets_out: 0,
-            sacked_out: 0,
-            lost_out: 0,
-            retrans_out: 0,
-            max_packets_out: 0,
-            is_cwnd_limited: false,
-            delivered: 1, // the SYN
-            delivered_ce: 0,
             ecn: true,
-            lost: 0,
-            delivered_at: Instant::ZERO,
-            app_limited: 0,
-            srtt_us_x8: 0,
-            min_rtt_us: u32::MAX,
-            state: CaState::Open,
-            prior_cwnd: 0,
-            last_data_sent: Instant::ZERO,
-            departure: Instant::ZERO,
             pacing_status: host.pacing_status,
-            pacing_shift: 10,
             gso_max_bytes: 65_216,
-            initial_cwnd: host.initial_cwnd,
             limited: host.rules.limited,
             prior_in_flight: host.initial_cwnd,
-            max_burst: 3,
-            abc_limit: 2,
-            stamps: None,
+            ..View::new(host.hz, host.mss, host.initial_cwnd)
         };
         let mut window = Window::with_rules(host.initial_cwnd, &host.rules);
         window.clamp = host.clamp;

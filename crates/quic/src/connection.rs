@@ -27,6 +27,17 @@ pub(crate) const BURST_DATAGRAMS: usize = 10;
 /// The port of each end; addresses only tell the two apart.
 pub(crate) const PORTS: [u16; 2] = [49_152, 443];
 
+/// A stack's algorithm with its defaults, and with an initial window in bytes where one is given.
+macro_rules! configured {
+    ($config:ty, $initial_window:expr) => {{
+        let mut config = <$config>::default();
+        if let Some(bytes) = $initial_window {
+            config.initial_window(bytes);
+        }
+        Arc::new(config)
+    }};
+}
+
 /// The loop for one stack, whose module has the functions in which the stacks differ.
 macro_rules! connection {
     ($proto:ident) => {
@@ -394,4 +405,4 @@ macro_rules! connection {
     };
 }
 
-pub(crate) use connection;
+pub(crate) use {configured, connection};

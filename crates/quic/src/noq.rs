@@ -1,7 +1,7 @@
 //! noq.
 
 use crate::clock::StackInstant;
-use crate::connection::{BURST_DATAGRAMS, connection};
+use crate::connection::{BURST_DATAGRAMS, configured, connection};
 use crate::contract::Control;
 use crate::own::{INITIAL_WINDOW, OwnFactory};
 use crate::session::session;
@@ -27,16 +27,8 @@ fn factory(settings: &Settings<'_>, figures: &Arc<Figures>) -> Factory {
             initial_window: initial_window.unwrap_or(INITIAL_WINDOW),
             figures: Arc::clone(figures),
         }),
-        Control::Stack(_, Algorithm::NewReno) => {
-            let mut config = NewRenoConfig::default();
-            bytes.map(|bytes| config.initial_window(bytes));
-            Arc::new(config)
-        }
-        Control::Stack(_, Algorithm::Cubic | Algorithm::Bbr) => {
-            let mut config = CubicConfig::default();
-            bytes.map(|bytes| config.initial_window(bytes));
-            Arc::new(config)
-        }
+        Control::Stack(_, Algorithm::NewReno) => configured!(NewRenoConfig, bytes),
+        Control::Stack(_, Algorithm::Cubic | Algorithm::Bbr) => configured!(CubicConfig, bytes),
     }
 }
 

@@ -8,8 +8,8 @@
 use crate::clock::{StackInstant, simulated_time};
 use crate::watch::Figures;
 use dragstrip_cc::{
-    Ack, AckEvent, Algorithm, CaState, CongestionControl, CwndLimited, Event, LostPacket,
-    PacingStatus, RateSample, Response, View, Window,
+    Ack, AckEvent, Algorithm, CaState, CongestionControl, Event, LostPacket, PacingStatus,
+    RateSample, Response, View, Window,
 };
 use dragstrip_units::{Duration, Instant};
 use noq_proto::RttEstimator;
@@ -109,37 +109,12 @@ impl Own {
         let (mut algorithm, initial_window) = (algorithm.clone(), *initial_window);
         let mut view = View {
             now,
-            hz: HZ,
-            snd_una: 0,
-            snd_nxt: 0,
-            mss,
-            packets_out: 0,
-            sacked_out: 0,
-            lost_out: 0,
-            retrans_out: 0,
-            max_packets_out: 0,
-            is_cwnd_limited: false,
-            delivered: 1,
-            delivered_ce: 0,
-            ecn: false,
-            lost: 0,
             delivered_at: now,
-            app_limited: 0,
-            srtt_us_x8: 0,
-            min_rtt_us: u32::MAX,
-            state: CaState::Open,
-            prior_cwnd: 0,
             last_data_sent: now,
             departure: now,
             pacing_status: PacingStatus::Needed,
-            pacing_shift: 10,
             gso_max_bytes: mss,
-            initial_cwnd: initial_window,
-            limited: CwndLimited::Recently,
-            prior_in_flight: 0,
-            max_burst: 3,
-            abc_limit: 2,
-            stamps: None,
+            ..View::new(HZ, mss, initial_window)
         };
         let mut window = Window::new(initial_window);
         algorithm.init(&view, &mut window);

@@ -1,7 +1,7 @@
 //! quinn.
 
 use crate::clock::StackInstant;
-use crate::connection::{BURST_DATAGRAMS, connection};
+use crate::connection::{BURST_DATAGRAMS, configured, connection};
 use crate::contract::Control;
 use crate::session::session;
 use dragstrip_scenario::quic::Algorithm;
@@ -21,23 +21,11 @@ fn factory(settings: &Settings<'_>, _: &Arc<Figures>) -> Factory {
         initial_window.map(|packets| u64::from(packets) * u64::from(settings.payload_bytes));
     match settings.control {
         // Dragstrip's controls run in noq alone.
-        Control::Own(_) | Control::Stack(_, Algorithm::Cubic) => {
-            let mut config = CubicConfig::default();
-            bytes.map(|bytes| config.initial_window(bytes));
-            Arc::new(config)
-        }
-        Control::Stack(_, Algorithm::NewReno) => {
-            let mut config = NewRenoConfig::default();
-            bytes.map(|bytes| config.initial_window(bytes));
-            Arc::new(config)
-        }
+        Control::Own(_) | Control::Stack(_, Algorithm::Cubic) => configured!(CubicConfig, bytes),
+        Control::Stack(_, Algorithm::NewReno) => configured!(NewRenoConfig, bytes),
         // It draws where its cycle of pacing gains begins, unseeded; the pacer reads no rate, so that nothing is sent
         // another time for it.
-        Control::Stack(_, Algorithm::Bbr) => {
-            let mut config = BbrConfig::default();
-            bytes.map(|bytes| config.initial_window(bytes));
-            Arc::new(config)
-        }
+        Control::Stack(_, Algorithm::Bbr) => configured!(BbrConfig, bytes),
     }
 }
 

@@ -96,6 +96,12 @@ impl Application {
             | Self::Program { .. } => false,
         }
     }
+
+    /// True for programs of the user's own.
+    #[must_use]
+    pub const fn is_program(&self) -> bool {
+        matches!(self, Self::Program { .. })
+    }
 }
 
 /// Characters of a command, at most.

@@ -211,12 +211,16 @@ impl FlowSettings {
     /// The settings that these options name; the rest of them belongs to a congestion control.
     #[must_use]
     pub fn new(options: &Options) -> Self {
-        let value = |name: &str| options.get(name).map(|value| *value as u32);
+        let given = |name: &str| options.get(name).map(|value| *value as u32);
+        let value = |name: &str| {
+            let row = PARAMETERS.iter().find(|parameter| parameter.name == name);
+            given(name).unwrap_or_else(|| row.map_or(0, |row| row.default as u32))
+        };
         Self {
-            ack_threshold: value("ack_threshold"),
-            initial_window: value("initial_window").filter(|packets| *packets > 0),
-            stream_window: value("stream_window").unwrap_or(1_250_000),
-            streams: value("streams").unwrap_or(4),
+            ack_threshold: given("ack_threshold"),
+            initial_window: Some(value("initial_window")).filter(|packets| *packets > 0),
+            stream_window: value("stream_window"),
+            streams: value("streams"),
         }
     }
 }

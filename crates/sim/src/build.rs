@@ -28,7 +28,7 @@ use dragstrip_player::Player;
 use dragstrip_qdisc::{ComputedFifo, Configuration as _, Discipline, Headers, Hosts, Streams};
 use dragstrip_recording::Writer;
 use dragstrip_scenario::{
-    Application, FlowSpec, NodeSpec, QdiscSpec, Scenario, SocketBuffers, Topology, Transport,
+    Application, NodeSpec, QdiscSpec, Scenario, SocketBuffers, Topology, Transport,
 };
 use dragstrip_tcp::{Endpoint, Role, Settings};
 use dragstrip_units::{Duration, Instant, Rate, Stream};
@@ -169,8 +169,7 @@ impl Ports<'_> {
 
 /// Refuses what validation refuses, and programs, which need a kernel.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), SetupError> {
-    let is_program = |flow: &&FlowSpec| matches!(flow.application, Application::Program { .. });
-    if let Some(flow) = scenario.flows.iter().find(is_program) {
+    if let Some(flow) = scenario.flows.iter().find(|flow| flow.application.is_program()) {
         let field = format!("flow {}: application", flow.label);
         let text = format!("{field}: got program, expected an engine with a kernel: vm or netns");
         return Err(problem(field, text));

@@ -29,7 +29,6 @@ pub struct Rival {
 pub struct Strip {
     network: Forwarder<Ledger>,
     rivals: Vec<String>,
-    now: Instant,
 }
 
 impl Strip {
@@ -42,7 +41,7 @@ impl Strip {
         let (scenario, [client, server]) = path::scenario(options, rivals, seed)?;
         if rivals.is_empty() {
             let network = Forwarder::new(&scenario, &[[&client, &server]], Ledger::default())?;
-            return Ok(Self { network, rivals: Vec::new(), now: Instant::ZERO });
+            return Ok(Self { network, rivals: Vec::new() });
         }
         Self::of_scenario(&scenario, [&client, &server])
     }
@@ -54,7 +53,7 @@ impl Strip {
     pub fn of_scenario(scenario: &Scenario, ends: [&str; 2]) -> Result<Self, Error> {
         let network = Forwarder::among_flows(scenario, &[ends], Ledger::default())?;
         let rivals = scenario.flows.iter().map(|flow| flow.transport.name().to_owned());
-        Ok(Self { network, rivals: rivals.collect(), now: Instant::ZERO })
+        Ok(Self { network, rivals: rivals.collect() })
     }
 
     /// Sends a datagram now, the time up to which the path has advanced. A payload of more than [`PAYLOAD_MAX`] bytes is dropped, as a
@@ -86,8 +85,7 @@ impl Strip {
     /// Lets everything happen that is due until `now`, a time since the start. Time that has passed already stays as it is.
     pub fn advance(&mut self, now: Duration) {
         let now = Instant::from_nanos(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX));
-        self.now = self.now.max(now);
-        self.network.advance(self.now);
+        self.network.advance(now);
     }
 
     /// Takes the earliest arrival that has not been taken yet.

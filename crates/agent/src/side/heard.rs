@@ -5,7 +5,7 @@ use super::tap::TappedPacket;
 use crate::fault::Fault;
 use crate::plan::Plan;
 use dragstrip_recording::{ReceivedRow, Writer};
-use dragstrip_scenario::{Application, Scenario};
+use dragstrip_scenario::Scenario;
 use std::net::Ipv4Addr;
 
 /// Bytes of a program's packets. Its TCP tells nobody which of them are new, so that a payload that comes twice counts twice.
@@ -27,25 +27,28 @@ impl Heard {
     pub fn at(node: usize, scenario: &Scenario, plan: &Plan) -> Result<Vec<Self>, Fault> {
         let mut all = Vec::new();
         for (flow, spec) in scenario.flows.iter().enumerate() {
-            if !matches!(spec.application, Application::Program { .. })
-                || plan.node(&spec.receiver)? != node
-            {
+            if !spec.application.is_program() || plan.node(&spec.receiver)? != node {
                 continue;
             }
             let address = |name: &str| Ok::<_, Fault>(plan.nodes[plan.node(name)?].address);
             let (client, server) = (address(&spec.receiver)?, address(&spec.sender)?);
-            all.push(Self {
-                flow,
-                client,
-                server,
-                wire_bytes: 0,
-                payload_bytes: 0,
-                received_bytes: 0,
-                sent_bytes: 0,
-                ended_ns: i64::MAX,
-            });
+            all.push(Self::new(flow, client, server));
         }
         Ok(all)
+    }
+
+    /// Packets of a flow between the hosts of its client and its server, of which none has come.
+    const fn new(flow: usize, client: Ipv4Addr, server: Ipv4Addr) -> Self {
+        Self {
+            flow,
+            client,
+            server,
+            wire_bytes: 0,
+            payload_bytes: 0,
+            received_bytes: 0,
+            sent_bytes: 0,
+            ended_ns: i64::MAX,
+        }
     }
 
     /// The client of a flow has ended, so far into the run.
@@ -102,16 +105,7 @@ mod tests {
     #[test]
     fn packets_of_both_ways_count_and_others_do_not() {
         let (client, server) = (Ipv4Addr::new(10, 0, 0, 3), Ipv4Addr::new(10, 0, 0, 1));
-        let mut heard = Heard {
-            flow: 1,
-            client,
-            server,
-            wire_bytes: 0,
-            payload_bytes: 0,
-            received_bytes: 0,
-            sent_bytes: 0,
-            ended_ns: i64::MAX,
-        };
+        let mut heard = Heard::new(1, client, server);
         let packet = |source, target, outgoing, payload| TappedPacket {
             time: 1_050,
             source,

@@ -32,7 +32,7 @@ use crate::qdisc;
 use crate::sys::{self, Poll};
 use capture::Capture;
 use dragstrip_recording::{RttRow, Writer};
-use dragstrip_scenario::{Application, FlowSpec, QdiscSpec, Scenario};
+use dragstrip_scenario::{Application, QdiscSpec, Scenario};
 use end::{End, Phase, Role, Taken};
 use heard::Heard;
 use std::fs;
@@ -211,9 +211,12 @@ impl<'a> Side<'a> {
 
     fn open_ends(&mut self, plan: &Plan, poll: &Poll) -> Result<(), Fault> {
         let pacing_queue = self.may_have_pacing_queue(plan);
-        let is_program = |spec: &&FlowSpec| matches!(spec.application, Application::Program { .. });
-        for (flow, spec) in
-            self.scenario.flows.iter().enumerate().filter(|(_, spec)| !is_program(spec))
+        for (flow, spec) in self
+            .scenario
+            .flows
+            .iter()
+            .enumerate()
+            .filter(|(_, spec)| !spec.application.is_program())
         {
             for (role, host) in [(Role::Client, &spec.sender), (Role::Server, &spec.receiver)] {
                 if plan.node(host)? != self.node {

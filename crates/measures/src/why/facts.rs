@@ -7,8 +7,7 @@ use crate::registry::Statistic;
 use dragstrip_cc::Signal;
 use dragstrip_recording::{Data, column};
 use dragstrip_scenario::{
-    Application, BufferSizes, FULL_FRAME_BYTES, HostSpec, NodeSpec, PathFacts, QdiscSpec, Sysctls,
-    Transport,
+    BufferSizes, FULL_FRAME_BYTES, HostSpec, NodeSpec, PathFacts, QdiscSpec, Sysctls, Transport,
 };
 use std::collections::BTreeMap;
 
@@ -200,8 +199,7 @@ fn flow(run: &Measured, place: usize, path: Option<&PathFacts>) -> Result<Flow, 
     let data = run.scenario.flows.iter().find(|spec| spec.label == row.label);
     let reversed = data.is_some_and(|spec| spec.application.is_asking());
     // Its sockets are its own: nothing is known of their windows.
-    let is_program =
-        data.is_some_and(|spec| matches!(spec.application, Application::Program { .. }));
+    let is_program = data.is_some_and(|spec| spec.application.is_program());
     let (from, to) =
         if reversed { (&row.receiver, &row.sender) } else { (&row.sender, &row.receiver) };
     let queueing = &run.queueing()?[place];

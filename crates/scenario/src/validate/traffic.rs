@@ -217,7 +217,7 @@ fn check_buffers(
 /// Packets of a program's flow are told from others by their hosts: two programs between the same ones would be one.
 fn check_alone(scenario: &Scenario, flow: &FlowSpec, at: &str, report: &mut Report) {
     let ends = |flow: &FlowSpec| {
-        let program = matches!(flow.application, Application::Program { .. });
+        let program = flow.application.is_program();
         let mut hosts = [flow.sender.clone(), flow.receiver.clone()];
         hosts.sort_unstable();
         program.then_some(hosts)

@@ -105,39 +105,10 @@ impl Core {
     pub fn new(settings: &Arc<Settings>, cc: Algorithm) -> Self {
         let mss = settings.mss();
         let view = View {
-            now: Instant::ZERO,
-            hz: settings.hz,
-            snd_una: 0,
-            snd_nxt: 0,
-            mss,
-            packets_out: 0,
-            sacked_out: 0,
-            lost_out: 0,
-            retrans_out: 0,
-            max_packets_out: 0,
-            is_cwnd_limited: false,
-            // The SYN counts as delivered.
-            delivered: 1,
-            delivered_ce: 0,
-            ecn: false,
-            lost: 0,
-            delivered_at: Instant::ZERO,
-            app_limited: 0,
-            srtt_us_x8: 0,
-            min_rtt_us: u32::MAX,
-            state: CaState::Open,
-            prior_cwnd: 0,
-            last_data_sent: Instant::ZERO,
-            departure: Instant::ZERO,
-            pacing_status: PacingStatus::None,
-            pacing_shift: 10,
-            gso_max_bytes: 65_536 - 320 - 1,
-            initial_cwnd: settings.initial_cwnd,
             limited: settings.profile.congestion.limited,
-            prior_in_flight: 0,
             max_burst: settings.initial_reordering(),
             abc_limit: settings.bsd.abc_limit,
-            stamps: None,
+            ..View::new(settings.hz, mss, settings.initial_cwnd)
         };
         let window = Window::with_rules(settings.initial_cwnd, &settings.profile.congestion);
         Self {
