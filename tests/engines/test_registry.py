@@ -185,7 +185,7 @@ def test_a_kernel_refuses_everything_before_a_machine_is_booted(
 def test_a_queue_younger_than_the_kernel_is_refused_before_anything_boots(
     queue: dict[str, object], release: str, lacking: str | None
 ) -> None:
-    link = {"name": "r-d", "qdisc": queue}
+    link = {"name": "r-d", "from": "r", "to": "d", "qdisc": queue}
     scenario = {"nodes": [], "record": {}, "links": [link], "flows": []}
     found = without_a_kernel(scenario, (), "linux-6", release=release)
     if lacking is None:

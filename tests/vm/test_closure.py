@@ -273,6 +273,31 @@ def test_an_interpreter_brings_its_library() -> None:
     assert not any("/idlelib/" in place for place in places)
 
 
+def test_the_first_line_of_a_module_brings_no_other_interpreter(tmp_path: Path) -> None:
+    """An activated environment is first on $PATH, and modules begin with `#!/usr/bin/env python3`."""
+    environment = tmp_path / "environment"
+    packages = environment / "lib/python3.11/site-packages"
+    (environment / "bin").mkdir(parents=True)
+    packages.mkdir(parents=True)
+    (environment / "pyvenv.cfg").write_text("home = /usr/bin\n")
+    (environment / "bin/python3").symlink_to(Path(sys.executable).resolve())
+    (packages / "large.py").write_text("x = 1\n")
+    files = Closure(Path.cwd(), (str(environment / "bin"), *SEARCH))
+    files.command("COMMAND", [str(Path(sys.executable).resolve()), "-c", "import webbrowser"])
+    assert any(place.endswith("/webbrowser.py") for place in paths(files))
+    assert not any(place.endswith("/large.py") for place in paths(files))
+
+
+def test_too_many_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packages = tmp_path / "lib/python3.11/site-packages"
+    packages.mkdir(parents=True)
+    (packages / "large.py").write_bytes(bytes(2000))
+    monkeypatch.setattr(closure, "BYTES_MAX", 1000)
+    monkeypatch.setattr(closure, "_content", Path.read_bytes)
+    with pytest.raises(BadInputError, match=rf"fewer packages than {packages}, such as /usr/bin/python3"):
+        Closure(tmp_path, SEARCH)._library(packages)
+
+
 def test_a_real_program_comes_with_its_loader() -> None:
     files = Closure(Path.cwd(), SEARCH)
     files.command("COMMAND", ["ls"])

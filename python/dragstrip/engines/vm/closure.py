@@ -253,7 +253,7 @@ class Closure:
             raise BadInputError(
                 "--engine",
                 Raw(f"{len(self._entries) + 1} files of {size} for the programs, the last one {source}"),
-                f"at most {FILES_MAX} of {untrusted.size_text(BYTES_MAX)}: leave out a large --file",
+                f"at most {FILES_MAX} of {untrusted.size_text(BYTES_MAX)}: {_smaller(source)}",
                 "command line",
             )
         self._entries[place] = GuestFile(place, mode & 0o777, content)
@@ -376,8 +376,10 @@ class Closure:
                 compiled = _recompiled(path)
                 if compiled is not None:
                     self._keep(str(path.parent.resolve() / path.name), 0o644, compiled, path)
-            else:
-                self._follow("COMMAND", str(path), self._add(path))
+                continue
+            real = self._add(path)
+            if path.suffix != ".py":  # the first line of a module starts nothing when it is imported
+                self._follow("COMMAND", str(path), real)
 
 
 ENVIRONMENT = {"HOME": "/root", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TERM": "dumb", "TZ": "UTC"}
@@ -435,6 +437,14 @@ def _normal(path: Path) -> Path:
 
 def _content(path: Path) -> bytes:
     return untrusted.content(path, BYTES_MAX, "a file for the guest")
+
+
+def _smaller(source: Path) -> str:
+    """Return what to do where a file is one too many."""
+    packages = next((folder for folder in source.parents if folder.name == "site-packages"), None)
+    if packages is None:
+        return "leave out a large --file"
+    return f"an interpreter with fewer packages than {packages}, such as /usr/bin/python3, or no large --file"
 
 
 def _walk(folder: Path, left_out: re.Pattern[str] | None = None) -> Iterator[Path]:
