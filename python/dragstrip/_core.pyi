@@ -35,7 +35,7 @@ class Scenario:
     def run(
         self,
         progress: Callable[[int], object] | None = None,
-        capture: tuple[list[tuple[str, str]], int, str] | None = None,
+        capture: tuple[list[tuple[str, str]], tuple[int, int], str] | None = None,
         cores: int = 1,
     ) -> dict[str, Any]: ...
     def measured(self, tables: dict[str, dict[str, tuple[str, Any]]]) -> Measured: ...

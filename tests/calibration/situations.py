@@ -586,5 +586,5 @@ def recording_of(it: Situation, folder: Path | None = None, points: tuple[str, .
     capture = None
     if folder is not None and points:
         files = [(point, str(folder / f"{point}.pcapng")) for point in points]
-        capture = (files, SNAPLEN, json.dumps(it.seed))
+        capture = (files, (SNAPLEN, SNAPLEN), json.dumps(it.seed))
     return simulate(scenario_of(it), None, capture)

@@ -10,6 +10,8 @@ pub mod block {
     pub const STATISTICS: u32 = 5;
     /// Enhanced packet.
     pub const PACKET: u32 = 6;
+    /// Decryption secrets.
+    pub const SECRETS: u32 = 10;
 }
 
 /// Codes of options; what they mean depends on the block.
@@ -41,6 +43,9 @@ pub mod option {
     /// Statistics: packets that the operating system had no room for.
     pub const MISSING: u16 = 7;
 }
+
+/// Type of decryption secrets: a log of TLS's keys.
+pub const TLS_KEY_LOG: u32 = 0x544c_534b;
 
 /// Beginning of the comment on a packet that the queue at a captured link dropped; a reason follows.
 pub const QUEUE_DROP: &str = "dropped by the queue: ";

@@ -13,20 +13,26 @@ use pyo3::prelude::*;
 use std::fs::File;
 use std::io;
 
-/// Requested files: (host or link, path of its file), bytes kept of each frame, comment on the run in each file.
-pub type CaptureRequest = (Vec<(String, String)>, u32, String);
+/// Requested files: (host or link, path of its file), bytes kept of each frame and of each datagram of QUIC, comment on the run in
+/// each file.
+pub type CaptureRequest = (Vec<(String, String)>, (u32, u32), String);
 
 /// Opens the files.
 #[expect(clippy::disallowed_types, reason = "likewise")]
 pub fn begin(scenario: &Scenario, request: &CaptureRequest) -> PyResult<Capture<File>> {
-    let (points, snaplen, comment) = request;
+    let (points, (snaplen, datagram_snaplen), comment) = request;
     let open = |(point, path): &(String, String)| match File::create_new(path) {
         Ok(file) => Ok((point.clone(), file)),
         Err(error) => Err(refused(path, &error)),
     };
     let points = points.iter().map(open).collect::<PyResult<Vec<_>>>()?;
     let program = concat!("dragstrip ", env!("CARGO_PKG_VERSION"));
-    let settings = CaptureSettings { snaplen: *snaplen, program, comment };
+    let settings = CaptureSettings {
+        snaplen: *snaplen,
+        datagram_snaplen: *datagram_snaplen,
+        program,
+        comment,
+    };
     Capture::new(scenario, points, &settings).map_err(setup_error)
 }
 

@@ -44,6 +44,7 @@ macro_rules! connection {
         use crate::clock::{simulated_time, stack_time};
         use crate::contract::{Outbox, Role, Settings, Snapshot};
         use crate::data::{Data, SEND_WINDOWS, ZEROES};
+        use crate::secrets::Secrets;
         use crate::seeds::{CID_BYTES, connection_ids, generator};
         use crate::watch::Figures;
         use dragstrip_cc::program::Fault;
@@ -134,6 +135,7 @@ macro_rules! connection {
                 transport.ack_frequency_config(Some(frequency));
             }
             let transport = Arc::new(transport);
+            let random = Secrets::new(settings.seed, settings.connection).random;
             let ids = Arc::new(Mutex::new(connection_ids(settings)));
             let mut config = $proto::EndpointConfig::new(Arc::new(ResetKey));
             let own_ids = Arc::clone(&ids);
@@ -147,7 +149,7 @@ macro_rules! connection {
             });
             let (peer, client, server) = match settings.role {
                 Role::Client => {
-                    let mut client = $proto::ClientConfig::new(Arc::new(Sessions));
+                    let mut client = $proto::ClientConfig::new(Arc::new(Sessions(random)));
                     client
                         .transport_config(transport)
                         .token_store(Arc::new($proto::NoneTokenStore))
@@ -156,7 +158,7 @@ macro_rules! connection {
                 }
                 Role::Server => {
                     let mut server =
-                        $proto::ServerConfig::new(Arc::new(Sessions), Arc::new(TokenKey));
+                        $proto::ServerConfig::new(Arc::new(Sessions(random)), Arc::new(TokenKey));
                     server.transport_config(transport).time_source(Arc::new(NoTime));
                     (client_end, None, Some(Arc::new(server)))
                 }

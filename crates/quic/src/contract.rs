@@ -34,6 +34,8 @@ pub struct Settings<'a> {
     pub payload_bytes: u16,
     /// Seed of the run.
     pub seed: u64,
+    /// Name of the connection within the run, by which its secrets are drawn.
+    pub connection: &'a str,
     /// Name of the endpoint within the run: its streams of randomness are named after it.
     pub name: &'a str,
 }

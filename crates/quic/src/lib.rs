@@ -1,7 +1,8 @@
 //! QUIC stacks of other projects as endpoints of the simulator.
 //!
-//! Scope: noq and quinn behind one interface, without cipher, clock or randomness of their own; Dragstrip's congestion controls within noq. Out of scope: the words for them
-//! (`dragstrip-scenario`), the network between two endpoints and the application (`dragstrip-sim`).
+//! Scope: noq and quinn behind one interface, without cipher, clock or randomness of their own; Dragstrip's congestion controls
+//! within noq; encryption of their datagrams for captures. Out of scope: the words for them (`dragstrip-scenario`), the network
+//! between two endpoints and the application (`dragstrip-sim`).
 //!
 //! Without the feature `stacks` there is the interface alone, and no endpoint can be made.
 
@@ -20,7 +21,36 @@ mod noq;
 #[cfg(feature = "stacks")]
 mod own;
 #[cfg(feature = "stacks")]
+mod protection;
+#[cfg(not(feature = "stacks"))]
+mod protection {
+    /// There is nothing to encrypt.
+    #[derive(Debug)]
+    pub enum Protection {}
+
+    impl Protection {
+        /// `None`: this build has no QUIC stacks.
+        #[must_use]
+        pub fn new(_: u64, _: &str) -> Option<Self> {
+            None
+        }
+
+        /// A log of the keys.
+        #[must_use]
+        pub fn key_log(&self) -> String {
+            match *self {}
+        }
+
+        /// Encrypts the packets of a datagram.
+        pub fn protect(&mut self, _: bool, _: &mut [u8]) {
+            match *self {}
+        }
+    }
+}
+#[cfg(feature = "stacks")]
 mod quinn;
+#[cfg(feature = "stacks")]
+mod secrets;
 #[cfg(feature = "stacks")]
 mod seeds;
 #[cfg(feature = "stacks")]
@@ -30,3 +60,4 @@ mod watch;
 
 pub use contract::{Control, Outbox, Role, Settings, Snapshot, Unavailable};
 pub use endpoint::Endpoint;
+pub use protection::Protection;

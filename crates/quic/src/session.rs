@@ -1,4 +1,5 @@
-//! The stacks' cryptography without ciphers: lengths are those of AES-GCM, everything else is left as it is.
+//! The stacks' cryptography without ciphers: lengths are those of AES-GCM, everything else is left as it is. Captures encrypt the
+//! packets afterwards (`protection.rs`).
 
 /// Bytes of a packet's tag (RFC 9001, section 5.3).
 pub(crate) const TAG_BYTES: usize = 16;
@@ -11,6 +12,7 @@ pub(crate) const SAMPLE_BYTES: usize = 16;
 macro_rules! session {
     ($proto:ident, cid: $cid:ty, shared: $shared:ty, path: ($($path:ty)?)) => {
         use crate::handshake::{Handshake, Level};
+        use crate::secrets::Secret;
         use crate::session::{SAMPLE_BYTES, TAG_BYTES};
         use bytes::BytesMut;
         use std::any::Any;
@@ -75,10 +77,14 @@ macro_rules! session {
         struct Session(Handshake);
 
         impl Session {
-            fn boxed(is_client: bool, parameters: &TransportParameters) -> Box<dyn crypto::Session> {
+            fn boxed(
+                is_client: bool,
+                random: Secret,
+                parameters: &TransportParameters,
+            ) -> Box<dyn crypto::Session> {
                 let mut own = Vec::new();
                 parameters.write(&mut own);
-                Box::new(Self(Handshake::new(is_client, own)))
+                Box::new(Self(Handshake::new(is_client, random, own)))
             }
         }
 
@@ -147,8 +153,8 @@ macro_rules! session {
             }
         }
 
-        /// Starts sessions.
-        struct Sessions;
+        /// Starts sessions of a connection with this random.
+        struct Sessions(Secret);
 
         impl crypto::ClientConfig for Sessions {
             fn start_session(
@@ -157,7 +163,7 @@ macro_rules! session {
                 _: &str,
                 parameters: &TransportParameters,
             ) -> Result<Box<dyn crypto::Session>, $proto::ConnectError> {
-                Ok(Session::boxed(true, parameters))
+                Ok(Session::boxed(true, self.0, parameters))
             }
         }
 
@@ -179,7 +185,7 @@ macro_rules! session {
                 _: u32,
                 parameters: &TransportParameters,
             ) -> Box<dyn crypto::Session> {
-                Session::boxed(false, parameters)
+                Session::boxed(false, self.0, parameters)
             }
         }
 

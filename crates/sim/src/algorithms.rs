@@ -72,13 +72,18 @@ fn named(
     })
 }
 
+/// Name of a flow's connection, by which its endpoints and its captures draw.
+pub(crate) fn connection_name(spec: &FlowSpec) -> String {
+    format!("flow/{}", spec.label)
+}
+
 /// One end of a flow of QUIC.
 pub(crate) fn quic_endpoint(
     scenario: &Scenario,
     programs: &Programs<'_>,
     spec: &FlowSpec,
     is_client: bool,
-    (name, transport): (&str, &str),
+    (connection, name, transport): (&str, &str, &str),
 ) -> Result<dragstrip_quic::Endpoint, SetupError> {
     let wrong = |part: &str, expected: String| problem(format!("{transport}.{part}"), expected);
     let none = BTreeMap::new();
@@ -106,6 +111,7 @@ pub(crate) fn quic_endpoint(
         role: if is_client { QuicRole::Client } else { QuicRole::Server },
         payload_bytes: u16::try_from(mtu).unwrap_or(u16::MAX) - quic::HEADERS_BYTES,
         seed: scenario.seed,
+        connection,
         name,
     };
     dragstrip_quic::Endpoint::new(&settings).map_err(|error| wrong("protocol", error.to_string()))

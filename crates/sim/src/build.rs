@@ -1,6 +1,6 @@
 //! From a scenario to a world ready to run: names become numbers, specifications become parts.
 
-use crate::algorithms::{algorithm, programs, quic_endpoint};
+use crate::algorithms::{algorithm, connection_name, programs, quic_endpoint};
 use crate::apps::{App, Flow, FlowKind};
 use crate::calendar::{Calendar, MAX_SOURCES, Source};
 use crate::changes::{changes, concerns_queue};
@@ -463,7 +463,7 @@ fn build_flows(
         let missing = |name: &str| problem(format!("{field}.{name}"), "no such host");
         let from = ports.topology.node(&spec.sender).ok_or_else(|| missing("sender"))?;
         let to = ports.topology.node(&spec.receiver).ok_or_else(|| missing("receiver"))?;
-        let name = |side: &str| format!("flow/{}/{side}", spec.label);
+        let name = |side: &str| format!("{}/{side}", connection_name(spec));
         let dscp = Dscp::new(spec.dscp).unwrap_or_default();
         let (there, back) = headers::of_flow((from, to), index, spec);
         let kind = match &spec.transport {
@@ -478,9 +478,9 @@ fn build_flows(
                     [(true, "client", to_server), (false, "server", to_client)]
                 {
                     let at = format!("{field}.transport");
-                    let name = name(side);
-                    let endpoint =
-                        quic_endpoint(scenario, &programs, spec, is_client, (&name, &at))?;
+                    let (connection, name) = (connection_name(spec), name(side));
+                    let names = (connection.as_str(), name.as_str(), at.as_str());
+                    let endpoint = quic_endpoint(scenario, &programs, spec, is_client, names)?;
                     let scheduled = Instant::NEVER;
                     let flow = index as u32;
                     quic_sockets.push(QuicSocket {

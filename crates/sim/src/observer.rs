@@ -3,7 +3,7 @@
 //! A run is compiled for its observer; for `()`, which every ordinary run has, nothing is left of it.
 
 use crate::hops::{END, NOT_A_STAGE};
-use crate::packets::{Packet, Packets};
+use crate::packets::Packets;
 use dragstrip_packet::{Body, TrafficClass};
 use dragstrip_qdisc::{DropReason, PacketId};
 use dragstrip_scenario::Topology;
@@ -140,6 +140,8 @@ pub struct Sighting<'a> {
     pub frame_bytes: u32,
     /// Payload of IP.
     pub body: &'a Body,
+    /// Bytes of a QUIC datagram; empty for other packets.
+    pub payload: &'a [u8],
 }
 
 /// Watches a run.
@@ -263,7 +265,7 @@ impl<O: Observer> Watch<O> {
         at: Instant,
     ) {
         if O::ON && self.places[stage].kinds.any(event.kind()) {
-            self.tell(self.places[stage].vantage, event, id, packets.get(id), at);
+            self.tell(self.places[stage].vantage, event, id, packets, at);
         }
     }
 
@@ -274,7 +276,7 @@ impl<O: Observer> Watch<O> {
             && let Some(PathEnd { place, owner: Some(owner) }) = self.path_ends[first_hop as usize]
             && place.kinds.any(Kinds::SENT)
         {
-            self.tell(place.vantage, Event::Sent { owner }, id, packets.get(id), at);
+            self.tell(place.vantage, Event::Sent { owner }, id, packets, at);
         }
     }
 
@@ -285,11 +287,19 @@ impl<O: Observer> Watch<O> {
             && let Some(PathEnd { place, .. }) = self.path_ends[end as usize]
             && place.kinds.any(Kinds::RECEIVED)
         {
-            self.tell(place.vantage, Event::Received, id, packets.get(id), at);
+            self.tell(place.vantage, Event::Received, id, packets, at);
         }
     }
 
-    fn tell(&mut self, vantage: Vantage, event: Event, id: PacketId, packet: &Packet, at: Instant) {
+    fn tell(
+        &mut self,
+        vantage: Vantage,
+        event: Event,
+        id: PacketId,
+        packets: &Packets,
+        at: Instant,
+    ) {
+        let packet = packets.get(id);
         self.observer.saw(&Sighting {
             at,
             vantage,
@@ -298,6 +308,7 @@ impl<O: Observer> Watch<O> {
             class: packet.class,
             frame_bytes: packet.frame(),
             body: &packet.body,
+            payload: packets.payload(&packet.body),
         });
     }
 }

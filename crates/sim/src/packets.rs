@@ -149,6 +149,14 @@ impl Packets {
         Body::Quic(self.payloads.store(payload))
     }
 
+    /// The payload of a packet in flight; empty for other protocols than QUIC.
+    pub fn payload(&self, body: &Body) -> &[u8] {
+        match body {
+            Body::Quic(datagram) => self.payload_of_removed(*datagram),
+            Body::Tcp(_) | Body::Udp(_) | Body::Icmp(_) => &[],
+        }
+    }
+
     /// The payload of a packet that was just removed.
     pub fn payload_of_removed(&self, datagram: QuicDatagram) -> &[u8] {
         &self.payloads.slots[datagram.slot as usize].bytes

@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 const EVERYTHING: &str = include_str!("../../../tests/golden/recording.scenario.json");
 
 const SETTINGS: CaptureSettings<'_> =
-    CaptureSettings { snaplen: 96, program: "test", comment: "a comment" };
+    CaptureSettings { snaplen: 96, datagram_snaplen: 0, program: "test", comment: "a comment" };
 
 const EPOCH_NS: u64 = 1_000_000_000_000_000_000;
 

@@ -67,6 +67,6 @@ def capture_request(points: Sequence[str] | None, snaplen: int | None) -> Captur
             expected = "--capture with it"
             raise BadInputError("--snaplen", snaplen, expected, "command line")
         return None
-    from dragstrip.engines.capture import SNAPLEN, CaptureRequest
+    from dragstrip.engines.capture import CaptureRequest
 
-    return CaptureRequest([point for point in points if point], SNAPLEN if snaplen is None else snaplen)
+    return CaptureRequest([point for point in points if point], snaplen)

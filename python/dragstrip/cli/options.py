@@ -150,7 +150,10 @@ CaptureAt = Annotated[
 Snaplen = Annotated[
     int | None,
     typer.Option(
-        "--snaplen", metavar="N", help="Bytes that --capture keeps of each frame.", show_default="96"
+        "--snaplen",
+        metavar="N",
+        help="Bytes that --capture keeps of each frame.",
+        show_default="96; whole datagrams of QUIC",
     ),
 ]
 LabOption = Annotated[

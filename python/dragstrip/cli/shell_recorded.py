@@ -118,7 +118,7 @@ class RealTime:
             if point not in ends:
                 expected = f"{ends[0]} (the server's host) or {ends[1]} (the command's)"
                 raise BadInputError("--capture", point, expected, "command line")
-        capture = Capture(points, self.capture.snaplen)
+        capture = Capture(points, *self.capture.snaplens())
         return ShellRecorder(Packets(REAL, scenario, capture, folder.captures), show)
 
 

@@ -15,7 +15,9 @@ from dragstrip.io.files import json_text
 from dragstrip.model.scenario.paths import paths_of
 
 SNAPLEN = 96
-"""Ethernet's, IPv4's and TCP's longest headers are 94 bytes; payloads are zeros in any case."""
+"""Ethernet's, IPv4's and TCP's longest headers are 94 bytes; payloads are zeros, except those of QUIC."""
+DATAGRAM_SNAPLEN = 65_535
+"""All of a QUIC datagram: part of one cannot be decrypted."""
 SNAPLEN_MIN, SNAPLEN_MAX = 54, 262_144
 """The headers without TCP's options; libpcap's own limit."""
 POINTS_MAX = 200
@@ -28,10 +30,11 @@ class CaptureRequest:
 
     points: Sequence[str] = ()
     """Hosts and links; none: the hosts of all flows, and the bottlenecks of their paths."""
-    snaplen: int = SNAPLEN
+    snaplen: int | None = None
+    """Bytes kept of each frame; None: headers, and whole datagrams of QUIC."""
 
     def __post_init__(self) -> None:
-        if not SNAPLEN_MIN <= self.snaplen <= SNAPLEN_MAX:
+        if self.snaplen is not None and not SNAPLEN_MIN <= self.snaplen <= SNAPLEN_MAX:
             expected = f"{SNAPLEN_MIN} (headers) to {SNAPLEN_MAX} bytes"
             raise BadInputError("--snaplen", self.snaplen, expected, "command line")
 
@@ -52,7 +55,11 @@ class CaptureRequest:
         if len(points) > POINTS_MAX:
             expected = f"at most {POINTS_MAX} of the hosts and links, by name"
             raise BadInputError("--capture", f"{len(points)} files for each run", expected, "command line")
-        return Capture(points, self.snaplen)
+        return Capture(points, *self.snaplens())
+
+    def snaplens(self) -> tuple[int, int]:
+        """Bytes kept of a frame, and of one with a QUIC datagram."""
+        return (SNAPLEN, DATAGRAM_SNAPLEN) if self.snaplen is None else (self.snaplen, self.snaplen)
 
 
 def _expected_points(scenario: Mapping[str, Any], points: list[str]) -> str:

@@ -66,6 +66,8 @@ class Capture:
     """Hosts and links of the scenario."""
     snaplen: int
     """Bytes kept of each frame."""
+    datagram_snaplen: int = 0
+    """Bytes kept of each frame with a QUIC datagram; 0: as of others, with zeros for a payload."""
 
 
 class Engine(ABC):

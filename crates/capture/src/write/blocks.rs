@@ -1,7 +1,7 @@
 //! Blocks of a pcapng file, little-endian.
 
 use super::frame::{Frame, HEADERS_MAX};
-use crate::format::{BYTE_ORDER, ETHERNET, NANOSECONDS, VERSION, block, option};
+use crate::format::{BYTE_ORDER, ETHERNET, NANOSECONDS, TLS_KEY_LOG, VERSION, block, option};
 use dragstrip_units::Instant;
 
 /// The second at which simulated time begins: 2001-09-09T01:46:40Z. It is not 0, which programs treat as an unset
@@ -61,12 +61,21 @@ impl Interface<'_> {
     }
 }
 
+/// Adds a log of TLS's keys with which the packets behind it can be decrypted.
+pub fn write_key_log(file: &mut Vec<u8>, text: &str) {
+    Block::begin(file, block::SECRETS)
+        .u32(TLS_KEY_LOG)
+        .u32(text.len() as u32)
+        .padded(text.as_bytes())
+        .end();
+}
+
 /// A packet at the file's only interface.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
     /// Time.
     pub at: Instant,
-    /// The frame; what follows its headers are zeros.
+    /// The frame; what follows its headers and its payload are zeros.
     pub frame: Frame<'a>,
     /// Bytes of its headers.
     pub headers: usize,
@@ -106,6 +115,9 @@ impl Packet<'_> {
         let headers = self.headers;
         if headers <= self.len {
             self.frame.write(self.macs, &mut data[..headers]);
+            let payload_len = self.frame.payload.len().min(self.len - headers);
+            data[headers..headers + payload_len]
+                .copy_from_slice(&self.frame.payload[..payload_len]);
         } else {
             let mut whole = [0; HEADERS_MAX];
             self.frame.write(self.macs, &mut whole[..headers]);
@@ -282,7 +294,16 @@ mod tests {
         let (class, numbers) = (TrafficClass::default(), Numbers::default());
         let packet = Packet {
             at: Instant::from_nanos(5),
-            frame: Frame { from: end, to: end, ip_id: 1, class, body: &body, numbers, echo_id: 0 },
+            frame: Frame {
+                from: end,
+                to: end,
+                ip_id: 1,
+                class,
+                body: &body,
+                payload: &[],
+                numbers,
+                echo_id: 0,
+            },
             headers: 42,
             macs: ([4; 6], [3, 2, 1, 0, 0, 0]),
             len: 3,
@@ -296,6 +317,16 @@ mod tests {
         let mut expected = vec![6, 68, 0, (at >> 32) as u32, at as u32, 3, 1_514, 0x0001_0203];
         expected.extend([1 | 4 << 16, u32::from_le_bytes(*b"lost")]);
         expected.extend([2 | 4 << 16, 2, 5 | 8 << 16, 9, 0, 0, 68]);
+        assert_eq!(words(&file), expected);
+    }
+
+    #[test]
+    fn secrets_have_their_type_and_their_length() {
+        let mut file = Vec::new();
+        write_key_log(&mut file, "A 1 2");
+        let text = [u32::from_le_bytes(*b"A 1 "), u32::from(b'2')];
+        let mut expected = vec![10, 32, 0x544c_534b, 5];
+        expected.extend(text.into_iter().chain([0, 32]));
         assert_eq!(words(&file), expected);
     }
 

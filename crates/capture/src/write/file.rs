@@ -1,6 +1,6 @@
 //! A file of packets at one vantage point, written as they come.
 
-use super::blocks::{Heads, Interface, Packet, Section, Statistics};
+use super::blocks::{Heads, Interface, Packet, Section, Statistics, write_key_log};
 use super::frame::Frame;
 use dragstrip_units::Instant;
 use std::io::{self, Write};
@@ -17,7 +17,10 @@ pub struct File<W> {
     to: W,
     /// Bytes that are not written yet.
     waiting: Vec<u8>,
+    /// Bytes kept of a frame.
     snaplen: usize,
+    /// Bytes kept of a frame whose payload is zeros.
+    headers_snaplen: usize,
     received: u64,
     dropped: u64,
     /// Packets that should be here and are not, where that can be.
@@ -49,7 +52,28 @@ impl<W: Write> File<W> {
         section.write(&mut waiting);
         Interface { name, description, snaplen }.write(&mut waiting);
         let snaplen = snaplen as usize;
-        Self { to, waiting, snaplen, received: 0, dropped: 0, missing: None, failed: None }
+        Self {
+            to,
+            waiting,
+            snaplen,
+            headers_snaplen: snaplen,
+            received: 0,
+            dropped: 0,
+            missing: None,
+            failed: None,
+        }
+    }
+
+    /// Keeps fewer bytes of frames whose payload is zeros.
+    #[must_use]
+    pub fn with_headers_snaplen(mut self, snaplen: u32) -> Self {
+        self.headers_snaplen = self.snaplen.min(snaplen as usize);
+        self
+    }
+
+    /// Adds a log of TLS's keys, in front of the packets that it decrypts.
+    pub fn add_key_log(&mut self, text: &str) {
+        write_key_log(&mut self.waiting, text);
     }
 
     /// Adds a packet.
@@ -58,7 +82,8 @@ impl<W: Write> File<W> {
         let Record { at, macs, direction, id, dropped } = *record;
         let headers = frame.headers_len();
         let original_len = headers as u32 + frame.payload_len();
-        let len = self.snaplen.min(original_len as usize);
+        let snaplen = if frame.payload.is_empty() { self.headers_snaplen } else { self.snaplen };
+        let len = snaplen.min(original_len as usize);
         let comment = dropped;
         let packet = Packet { at, frame, headers, macs, len, original_len, direction, id, comment };
         packet.write(&mut self.waiting);
@@ -119,7 +144,7 @@ mod tests {
 
     fn frame(body: &Body) -> Frame<'_> {
         let (class, numbers) = (TrafficClass::default(), Numbers::default());
-        Frame { from: END, to: END, ip_id: 1, class, body, numbers, echo_id: 0 }
+        Frame { from: END, to: END, ip_id: 1, class, body, payload: &[], numbers, echo_id: 0 }
     }
 
     #[test]

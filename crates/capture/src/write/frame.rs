@@ -1,6 +1,6 @@
 //! A frame's headers: Ethernet, IPv4, and TCP, UDP or ICMP with the checksums that a receiver would accept.
 //!
-//! Payloads are zeros. They add nothing to a sum in one's complement, so that no checksum needs to look at them.
+//! Payloads are zeros, which add nothing to a sum in one's complement, or those of datagrams.
 
 use dragstrip_packet::{
     Body, ETHERNET_BYTES, EchoKind, EcnBytes, Flags, IP_BYTES, Segment, SynOptions, Timestamps,
@@ -51,6 +51,8 @@ pub struct Frame<'a> {
     pub class: TrafficClass,
     /// Payload of IP.
     pub body: &'a Body,
+    /// Bytes of a datagram; empty: zeros.
+    pub payload: &'a [u8],
     /// Numbers of a TCP connection.
     pub numbers: Numbers,
     /// ICMP's identifier.
@@ -119,7 +121,8 @@ impl Frame<'_> {
                 put_u16(transport, 4, transport_len as u16);
                 put_u16(transport, 6, 0);
                 // 0 means no checksum (RFC 768): its other form is sent.
-                let sum = Some(checksum(words(transport) + pseudo)).filter(|&sum| sum != 0);
+                let sum = words(transport) + pseudo + padded_words(self.payload);
+                let sum = Some(checksum(sum)).filter(|&sum| sum != 0);
                 put_u16(transport, 6, sum.unwrap_or(u16::MAX));
             }
             Body::Icmp(echo) => {
@@ -275,6 +278,14 @@ fn words(bytes: &[u8]) -> u64 {
     pairs.iter().map(|pair| u64::from(u32::from_be_bytes(*pair))).sum()
 }
 
+/// The sum of words of bytes of any number, with zeros behind them.
+fn padded_words(bytes: &[u8]) -> u64 {
+    let (_, rest) = bytes.as_chunks::<4>();
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    words(bytes) + u64::from(u32::from_be_bytes(last))
+}
+
 /// The sum of some words.
 #[inline]
 fn sum_of<const N: usize>(parts: [[u8; 4]; N]) -> u64 {
@@ -302,7 +313,16 @@ mod tests {
 
     fn frame(body: &Body, numbers: Numbers) -> Vec<u8> {
         let class = TrafficClass::new(Dscp::EF, Ecn::Ect0);
-        let frame = Frame { from: FROM, to: TO, ip_id: 0x1234, class, body, numbers, echo_id: 7 };
+        let frame = Frame {
+            from: FROM,
+            to: TO,
+            ip_id: 0x1234,
+            class,
+            body,
+            payload: &[],
+            numbers,
+            echo_id: 7,
+        };
         let mut headers = vec![0xff; frame.headers_len()];
         frame.write(([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]), &mut headers);
         headers
@@ -313,7 +333,16 @@ mod tests {
         let body = Body::Tcp(Segment::new(0, 1460, Flags::ACK));
         let class = TrafficClass::new(Dscp::EF, Ecn::Ce);
         let numbers = Numbers::default();
-        let frame = Frame { from: FROM, to: TO, ip_id: 1, class, body: &body, numbers, echo_id: 0 };
+        let frame = Frame {
+            from: FROM,
+            to: TO,
+            ip_id: 1,
+            class,
+            body: &body,
+            payload: &[],
+            numbers,
+            echo_id: 0,
+        };
         let mut headers = vec![0; frame.headers_len()];
         frame.write(([1; 6], [2; 6]), &mut headers);
         accepted(&headers, 1460, true);

@@ -114,7 +114,8 @@ impl<O> BothEnds<O> {
         };
         let points = scenario.captured_hosts().into_iter();
         let points = points.map(|name| (name.to_owned(), read(name))).collect();
-        let settings = CaptureSettings { snaplen: SNAPLEN, program: "", comment: "" };
+        let settings =
+            CaptureSettings { snaplen: SNAPLEN, datagram_snaplen: 0, program: "", comment: "" };
         let capture = Some(Capture::new(scenario, points, &settings)?);
         Ok(Self { observer, capture, flows })
     }

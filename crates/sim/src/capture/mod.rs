@@ -17,6 +17,7 @@ use dragstrip_scenario::{NodeSpec, Scenario, Topology};
 use dragstrip_units::Instant;
 use order::Order;
 use std::io::{self, Write};
+use std::sync::Arc;
 pub(crate) use wire::{FIRST_ADDRESS, flow_ports};
 use wire::{Mark, Wire};
 
@@ -27,6 +28,9 @@ pub(crate) use ends::BothEnds;
 pub struct CaptureSettings<'a> {
     /// Bytes kept of each frame.
     pub snaplen: u32,
+    /// Bytes kept of each datagram of QUIC; 0: as of others, with zeros for a payload. Otherwise payloads are encrypted, and the keys
+    /// are in the file.
+    pub datagram_snaplen: u32,
     /// The program that writes, with its version.
     pub program: &'a str,
     /// Comment on the run, stored in each file.
@@ -34,10 +38,11 @@ pub struct CaptureSettings<'a> {
 }
 
 /// A packet for a tap to write.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct TapPacket {
     mark: Mark,
     body: Body,
+    payload: Option<Arc<[u8]>>,
     class: TrafficClass,
     /// Why it goes no further.
     dropped: Option<DropReason>,
@@ -99,6 +104,10 @@ impl<W: Write> Capture<W> {
                 ..AtLink::default()
             })
             .collect();
+        let with_payloads = settings.datagram_snaplen > 0;
+        let wire = Wire::new(scenario, &topology, with_payloads);
+        let key_log = wire.key_log();
+        let snaplen = if key_log.is_empty() { settings.snaplen } else { settings.datagram_snaplen };
         let mut taps = Vec::new();
         for (name, to) in points {
             let lines = lay(scenario, &topology, &name, taps.len() as u32, &mut links)?;
@@ -108,11 +117,15 @@ impl<W: Write> Capture<W> {
             } else {
                 "the interfaces of a host"
             };
-            let file = File::new(to, &section, &name, description, settings.snaplen);
+            let mut file = File::new(to, &section, &name, description, snaplen)
+                .with_headers_snaplen(settings.snaplen);
+            if !key_log.is_empty() {
+                file.add_key_log(&key_log);
+            }
             let order = Order::new(lines.len());
             taps.push(Tap { file, lines, order });
         }
-        Ok(Self { wire: Wire::new(scenario, &topology), links, taps, clock: Instant::ZERO })
+        Ok(Self { wire, links, taps, clock: Instant::ZERO })
     }
 
     /// Writes what was seen up to `end`, and ends the files.
@@ -178,11 +191,12 @@ impl<W: Write> Tap<W> {
     fn write(&mut self, clock: Instant, wire: &Wire) {
         let Self { file, lines, order } = self;
         order.take(clock, |line, at, packet| {
-            let TapPacket { mark, body, class, dropped } = packet;
+            let TapPacket { mark, body, payload, class, dropped } = packet;
             let Line { link, direction } = lines[line];
             let (macs, dropped) = (wire.macs(link), dropped.map(why));
             let record = Record { at, macs, direction, id: mark.id, dropped };
-            file.add(&record, wire.frame(mark, *class, body));
+            let payload = payload.as_deref().unwrap_or_default();
+            file.add(&record, wire.frame(mark, *class, body, payload));
         });
     }
 }
@@ -214,12 +228,12 @@ impl<W: Write> Observer for Capture<W> {
 
     #[inline]
     fn saw(&mut self, sighting: &Sighting<'_>) {
-        let Sighting { at, vantage, event, packet, class, body, frame_bytes } = *sighting;
+        let Sighting { at, vantage, event, packet, class, body, .. } = *sighting;
         let (link, netem) = match vantage {
             Vantage::Node { .. } => {
                 self.clock = at; // nodes send when the clock says so
                 if let Event::Sent { owner } = event {
-                    self.wire.on_sent(packet, owner, body, frame_bytes);
+                    self.wire.on_sent(owner, sighting);
                 }
                 return;
             }
@@ -245,7 +259,8 @@ impl<W: Write> Observer for Capture<W> {
         };
         for &(tap, line) in places {
             let mark = *self.wire.mark(packet);
-            let record = TapPacket { mark, body: *body, class, dropped };
+            let payload = self.wire.payload(packet, body);
+            let record = TapPacket { mark, body: *body, payload, class, dropped };
             let tap = &mut self.taps[tap as usize];
             if tap.order.add(line as usize, at, record) {
                 tap.write(self.clock, &self.wire);

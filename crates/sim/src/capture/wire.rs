@@ -2,12 +2,15 @@
 //!
 //! Addresses and ports are those that a kernel engine gives the same scenario (`crates/agent`).
 
-use crate::observer::Owner;
+use crate::algorithms::connection_name;
+use crate::observer::{Owner, Sighting};
 use dragstrip_capture::write::{End, Frame, Numbers};
 use dragstrip_packet::{Body, TrafficClass};
 use dragstrip_qdisc::PacketId;
-use dragstrip_scenario::{Scenario, Topology};
+use dragstrip_quic::Protection;
+use dragstrip_scenario::{FlowSpec, Scenario, Topology, Transport};
 use dragstrip_units::Stream;
+use std::sync::Arc;
 
 /// The address of the first node; the others follow.
 pub(crate) const FIRST_ADDRESS: u32 = 0x0a00_0001;
@@ -49,7 +52,47 @@ struct Conversation {
     echo_id: u16,
 }
 
-/// The headers of a run.
+/// Payloads of QUIC's datagrams as a capture shows them.
+#[derive(Debug, Default)]
+struct Payloads {
+    /// By conversation; empty where captures have no payloads.
+    protections: Vec<Option<Box<Protection>>>,
+    /// Of packets in flight, by record.
+    bytes: Vec<Option<Arc<[u8]>>>,
+}
+
+impl Payloads {
+    fn new(scenario: &Scenario) -> Self {
+        let protection = |flow: &FlowSpec| match flow.transport {
+            Transport::Quic { .. } => {
+                Protection::new(scenario.seed, &connection_name(flow)).map(Box::new)
+            }
+            Transport::Tcp { .. } | Transport::Udp => None,
+        };
+        let protections = scenario.flows.iter().map(protection).collect();
+        Self { protections, bytes: Vec::new() }
+    }
+
+    fn on_sent(&mut self, packet: PacketId, talk: u32, side: usize, payload: &[u8]) {
+        if payload.is_empty() {
+            return;
+        }
+        let Some(Some(protection)) = self.protections.get_mut(talk as usize) else { return };
+        let mut datagram = payload.to_vec();
+        protection.protect(side == 0, &mut datagram);
+        self.set(packet, Some(datagram.into()));
+    }
+
+    fn set(&mut self, packet: PacketId, bytes: Option<Arc<[u8]>>) {
+        let place = packet.0 as usize;
+        if place >= self.bytes.len() {
+            self.bytes.resize(place + 1, None);
+        }
+        self.bytes[place] = bytes;
+    }
+}
+
+/// The headers of a run, and payloads where captures have them.
 #[derive(Debug)]
 pub(super) struct Wire {
     /// Conversations of the flows, followed by those of the probes.
@@ -59,6 +102,7 @@ pub(super) struct Wire {
     links: Vec<([u8; 6], [u8; 6])>,
     /// Marks of the packets in flight, by record.
     marks: Vec<Mark>,
+    payloads: Payloads,
     next_id: u64,
 }
 
@@ -68,7 +112,7 @@ pub(super) fn address_of(topology: &Topology<'_>, name: &str) -> u32 {
 }
 
 impl Wire {
-    pub fn new(scenario: &Scenario, topology: &Topology<'_>) -> Self {
+    pub fn new(scenario: &Scenario, topology: &Topology<'_>, with_payloads: bool) -> Self {
         let end =
             |name: &str, port: u16| End { address: address_of(topology, name).to_be_bytes(), port };
         let flow = |(index, flow): (usize, &dragstrip_scenario::FlowSpec)| {
@@ -92,13 +136,15 @@ impl Wire {
             flows: scenario.flows.len() as u32,
             links: (0..scenario.links.len()).map(ends).collect(),
             marks: Vec::new(),
+            payloads: if with_payloads { Payloads::new(scenario) } else { Payloads::default() },
             next_id: 0,
         }
     }
 
     /// A packet begins its way.
     #[inline]
-    pub fn on_sent(&mut self, packet: PacketId, owner: Owner, body: &Body, frame_bytes: u32) {
+    pub fn on_sent(&mut self, owner: Owner, sighting: &Sighting<'_>) {
+        let Sighting { packet, body, frame_bytes, payload, .. } = *sighting;
         let (talk, back) = match owner {
             Owner::Flow { flow, back } => (flow, back),
             Owner::Probe { probe, back } => (self.flows + probe, back),
@@ -121,12 +167,35 @@ impl Wire {
         let mark = Mark { id: self.next_id, talk, side: side as u16, ip_id };
         self.next_id += 1;
         self.set_mark(packet, mark);
+        self.payloads.on_sent(packet, talk, side, payload);
+    }
+
+    /// Logs of the keys of all connections of QUIC.
+    pub fn key_log(&self) -> String {
+        let protections = self.payloads.protections.iter().flatten();
+        protections.map(|protection| protection.key_log()).collect()
+    }
+
+    /// The payload of a packet in flight, if captures have it.
+    #[inline]
+    pub fn payload(&self, packet: PacketId, body: &Body) -> Option<Arc<[u8]>> {
+        match body {
+            Body::Quic(_) => self.payloads.bytes.get(packet.0 as usize)?.clone(),
+            Body::Tcp(_) | Body::Udp(_) | Body::Icmp(_) => None,
+        }
     }
 
     /// A packet as a tap on its way sees it. What both ends have offered in their SYNs does not change after them.
     #[inline]
-    pub fn frame<'a>(&self, mark: &Mark, class: TrafficClass, body: &'a Body) -> Frame<'a> {
-        self.talks[mark.talk as usize].frame(usize::from(mark.side), mark.ip_id, class, body)
+    pub fn frame<'a>(
+        &self,
+        mark: &Mark,
+        class: TrafficClass,
+        body: &'a Body,
+        payload: &'a [u8],
+    ) -> Frame<'a> {
+        let (talk, side) = (&self.talks[mark.talk as usize], usize::from(mark.side));
+        Frame { payload, ..talk.frame(side, mark.ip_id, class, body) }
     }
 
     /// A netem has made a copy: IP does not distinguish it.
@@ -134,6 +203,9 @@ impl Wire {
         let mark = Mark { id: self.next_id, ..*self.mark(of) };
         self.next_id += 1;
         self.set_mark(packet, mark);
+        if let Some(bytes) = self.payloads.bytes.get(of.0 as usize).cloned() {
+            self.payloads.set(packet, bytes);
+        }
     }
 
     #[inline]
@@ -172,7 +244,7 @@ impl Conversation {
         let window_shift = self.scales[side].filter(|_| scales).unwrap_or(0);
         let numbers = Numbers { own_isn: self.isns[side], peer_isn: self.isns[peer], window_shift };
         let (from, to) = (self.ends[side], self.ends[peer]);
-        Frame { from, to, ip_id, class, body, numbers, echo_id: self.echo_id }
+        Frame { from, to, ip_id, class, body, payload: &[], numbers, echo_id: self.echo_id }
     }
 }
 

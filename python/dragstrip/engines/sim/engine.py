@@ -15,7 +15,7 @@ from dragstrip.errors import BadInputError, FaultError
 if TYPE_CHECKING:
     from dragstrip.model.recording import Recording
 
-Files: TypeAlias = tuple[list[tuple[str, str]], int, str]
+Files: TypeAlias = tuple[list[tuple[str, str]], tuple[int, int], str]
 """Captures: (host or link, its file), bytes kept of each frame, what each file says of the run."""
 
 
@@ -58,7 +58,8 @@ class Simulator(Engine):
     ) -> Recording:
         """Likewise; each file has a host's or a link's name."""
         files = [(point, str(folder / name)) for point, name in names(capture.points).items()]
-        return simulate(scenario, progress, (files, capture.snaplen, comment(self.name, scenario)))
+        snaplens = (capture.snaplen, capture.datagram_snaplen)
+        return simulate(scenario, progress, (files, snaplens, comment(self.name, scenario)))
 
     def play(self, scripts: Mapping[str, str]) -> list[Json]:
         """Plays them on the simulator's endpoint."""
