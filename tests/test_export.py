@@ -217,13 +217,14 @@ def test_perfetto_has_every_sample_as_counters_and_every_stretch_as_a_slice(
     assert not [event for event in events if event["ph"] in "sf"]
 
 
-def test_qlog_has_what_qvis_looks_for(tmp_path: Path) -> None:
+@pytest.mark.parametrize("algorithms", [("cubic", "bbr"), ("noq/cubic", "bbr")])
+def test_qlog_has_what_qvis_looks_for(tmp_path: Path, algorithms: tuple[str, str]) -> None:
     """States, windows and pacing of every sample, and the packets from which qvis takes its axes.
 
     As in QlogLoaderV2.ts and CongestionGraphD3Renderer.ts of qvis.
     """
     race = tmp_path / "race"
-    described = compare(["cubic", "bbr"], together=True, **{**PATH, "duration": "2s"})
+    described = compare(algorithms, together=True, **{**PATH, "duration": "2s"})
     execute(captured(plan(described), CaptureRequest(["s1"])), race, report=False)
     recording = read(next((race / "runs").iterdir()))
     (file,) = exported(race, "qlog", tmp_path)

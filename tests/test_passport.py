@@ -1115,3 +1115,16 @@ def test_an_engine_is_asked_once_for_each_scenario(monkeypatch: pytest.MonkeyPat
     first: list[StoredRun] = shown.of(rows[0], Subject("cubic"))
     assert first == shown.of(rows[1], Subject("cubic"))
     assert PLACE not in json.dumps(first[0].summary)
+
+
+BEYOND_QUIC = {"users-video-bit-rate", "aqm-codel-ecn-utilisation", "loss-outage-30s-timeouts"}
+
+
+def test_rows_beyond_a_quic_stack_are_not_run_and_say_why() -> None:
+    rows = [row for row in suite.rows("noq/cubic", suite.NAMES, quick=True) if row.id in BEYOND_QUIC]
+    made = runs.make(rows, [Subject("noq/cubic")], 1, quiet=True)
+    assert made.skip_reasons.keys() == BEYOND_QUIC
+    assert "over QUIC" in made.skip_reasons["users-video-bit-rate"]
+    assert "flows of QUIC" in made.skip_reasons["aqm-codel-ecn-utilisation"]
+    assert made.skip_reasons["loss-outage-30s-timeouts"] == "QUIC stacks do not count timeouts"
+    assert not made.results

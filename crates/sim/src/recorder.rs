@@ -77,6 +77,20 @@ pub(crate) fn flow(
     table.push(row);
 }
 
+/// Limit of a sender of QUIC. The stacks do not tell it: one with data that leaves half of its window unused, and has no rate of the
+/// algorithm's, waits for credit of flow control. Their pacers leave less unused, also while the window doubles.
+fn quic_limit(sender: &Snapshot) -> &'static str {
+    let Snapshot { established, idle, cwnd_bytes, bytes_in_flight, pacing_bps, .. } = *sender;
+    let is_unused = bytes_in_flight < cwnd_bytes / 2;
+    match (established, idle, pacing_bps) {
+        (false, ..) => "handshake",
+        (true, true, _) => "app",
+        (true, false, Some(_)) if bytes_in_flight < cwnd_bytes * 9 / 10 => "pacing",
+        (true, false, None) if is_unused => "rwnd",
+        (true, false, _) => "cwnd",
+    }
+}
+
 /// A row of `samples` of a sender of QUIC, in this state.
 pub(crate) fn quic_sample(
     tables: &mut Writer,
@@ -86,11 +100,7 @@ pub(crate) fn quic_sample(
     state: &str,
 ) {
     let signed = |value: Option<u64>| value.map(|value| value as i64);
-    let limit = match (sender.established, sender.idle) {
-        (false, _) => "handshake",
-        (true, true) => "app",
-        (true, false) => "cwnd",
-    };
+    let limit = quic_limit(sender);
     let table = &mut tables.samples;
     let row = SampleRow {
         time_ns: now.as_nanos() as i64,

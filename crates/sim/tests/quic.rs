@@ -304,3 +304,30 @@ fn what_quic_does_not_have_is_refused() {
     assert_eq!(field, "flows[0].transport");
     assert!(text.contains("1228"), "{text}");
 }
+
+/// Share of the samples with this limit.
+fn limited(recording: &Recording, limit: &str) -> f64 {
+    let Data::Text { names, index } = column(recording, "samples", "limit") else {
+        panic!("limit: no words")
+    };
+    let is_limit = |place: &&i32| names.get(**place as usize).is_some_and(|name| name == limit);
+    index.iter().filter(is_limit).count() as f64 / index.len() as f64
+}
+
+#[test]
+fn a_sender_that_waits_for_credit_is_limited_by_it() {
+    let path = |options: &[(&str, f64)]| {
+        let mut scenario = race(&["noq/cubic"], 10);
+        let bottleneck = scenario.links.iter_mut().find(|link| link.rate_bps == Some(10_000_000));
+        bottleneck.expect("a bottleneck").rate_bps = Some(100_000_000);
+        let Transport::Quic { cc_options, .. } = &mut scenario.flows[0].transport else { panic!() };
+        cc_options.extend(options.iter().map(|(name, value)| ((*name).to_owned(), *value)));
+        run(&scenario)
+    };
+    let blocked = path(&[("streams", 1.0), ("stream_window", 200_000.0)]);
+    assert!(limited(&blocked, "rwnd") > 0.8, "{}", limited(&blocked, "rwnd"));
+    let default = path(&[]);
+    assert!(limited(&default, "rwnd") < 0.05, "{}", limited(&default, "rwnd"));
+    let paced = run(&race(&["noq/dragstrip-bbr"], 10));
+    assert!(limited(&paced, "pacing") > 0.5, "{}", limited(&paced, "pacing"));
+}

@@ -66,8 +66,17 @@ pub struct Flow {
     pub company: Company,
     /// Backlog at that link when it started.
     pub queue_at_start_bytes: Option<f64>,
-    /// `tcp_wmem` of the host that sends, `tcp_rmem` of the other; none if one is no Linux.
-    pub buffers: Option<[BufferSizes; 2]>,
+    /// What holds data at both ends; none if one is no Linux.
+    pub buffers: Option<Buffers>,
+}
+
+/// What holds a flow's data at its ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Buffers {
+    /// `tcp_wmem` of the host that sends, `tcp_rmem` of the other.
+    Kernel([BufferSizes; 2]),
+    /// Windows of streams of a QUIC stack.
+    Streams,
 }
 
 impl Flow {
@@ -251,7 +260,12 @@ fn flow(run: &Measured, place: usize, path: Option<&PathFacts>) -> Result<Flow, 
             .as_deref()
             .map_or(Ok(None), |link| waiting(run, link, row.start_ns))?,
         link,
-        buffers: sysctls(from).zip(sysctls(to)).map(|(from, to)| [from.tcp_wmem, to.tcp_rmem]),
+        buffers: match data.map(|spec| &spec.transport) {
+            Some(Transport::Quic { .. }) => Some(Buffers::Streams),
+            Some(Transport::Tcp { .. } | Transport::Udp) | None => sysctls(from)
+                .zip(sysctls(to))
+                .map(|(from, to)| Buffers::Kernel([from.tcp_wmem, to.tcp_rmem])),
+        },
     })
 }
 

@@ -1,6 +1,7 @@
 //! The sentences: each cause's wording and its figures. Nothing is decided here.
 
 use super::Finding;
+use super::facts::Buffers;
 use super::rivals::Mechanism;
 use crate::numbers::{count, digits, ms, percent, rate, seconds, size, times};
 use dragstrip_scenario::BufferSizes;
@@ -44,7 +45,7 @@ pub enum Cause {
         limited_s: f64,
         life_s: f64,
         bdp_bytes: Option<f64>,
-        buffers: Option<[BufferSizes; 2]>,
+        buffers: Option<Buffers>,
     },
     SmallQueue {
         who: String,
@@ -228,10 +229,18 @@ fn in_words(cause: Cause) -> Finding {
                 rate(goodput_bps),
                 percent(limited_s / life_s)
             );
-            if let Some((bdp, sizes)) = bdp_bytes.zip(buffers) {
-                let advice = advice(which, bdp, sizes);
-                if !advice.is_empty() {
-                    sentence += &format!(": the BDP is {}; try `{}`", size(bdp), advice.join(" "));
+            if let Some((bdp, buffers)) = bdp_bytes.zip(buffers) {
+                let advice = match buffers {
+                    Buffers::Kernel(sizes) => {
+                        let options = advice(which, bdp, sizes);
+                        (!options.is_empty()).then(|| format!("`{}`", options.join(" ")))
+                    }
+                    Buffers::Streams => {
+                        Some("more `streams`, or a larger `stream_window`".to_owned())
+                    }
+                };
+                if let Some(advice) = advice {
+                    sentence += &format!(": the BDP is {}; try {advice}", size(bdp));
                     figures.insert("bdp_bytes", bdp);
                 }
             }

@@ -18,6 +18,7 @@ from dragstrip.io.untrusted import capture_pieces
 TCP, UDP = 6, 17
 _SENDER_PORT, _RECEIVER_PORT = 30_001, 5_001
 _SHB, _EPB = 0x0A0D0D0A, 6
+_KINDS = (_SHB, 1, 5, _EPB, 10)
 _COMMENT, _FLAGS, _ID = 1, 2, 5
 _INBOUND = 1
 
@@ -54,7 +55,7 @@ def packets(path: Path) -> Iterator[Packet]:
         at = 0
         while len(partial) - at >= 12:
             kind, length = struct.unpack_from("<II", partial, at)
-            if length < 12 or length % 4 or (at == 0 and kind not in (_SHB, _EPB, 1, 5)):
+            if length < 12 or length % 4 or (at == 0 and kind not in _KINDS):
                 raise BadInputError("block", length, "a capture that a run has written", str(path))
             if len(partial) - at < length:
                 break

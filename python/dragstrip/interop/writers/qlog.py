@@ -1,8 +1,9 @@
-"""Writer of qlog 0.3, contained JSON: a trace for each TCP flow's sender.
+"""Writer of qlog 0.3, contained JSON: a trace for each sender of a TCP or QUIC flow.
 
 Source: draft-ietf-quic-qlog-main-schema-03, draft-ietf-quic-qlog-quic-events-02, whose names qvis reads.
 Recovery events are `congestion_state_updated`, and `metrics_updated` with what has changed since the last.
-Packets are known only where the sender was captured; they are numbered as sent, because TCP has no numbers.
+Packets are known only where the sender was captured; they are numbered as sent: TCP has no numbers, and those of
+QUIC are encrypted in a capture.
 """
 
 from __future__ import annotations
@@ -13,19 +14,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dragstrip.interop.writers.packets import capture_of, flow_of, packets
-from dragstrip.interop.writers.rows import EPOCH_S, Row, about, of_flow, tcp_flows
+from dragstrip.interop.writers.rows import EPOCH_S, Row, about, of_flow
 from dragstrip.model.recording import Recording
 
-HEADERS = 34
-"""Bytes of the Ethernet and IPv4 headers."""
+PROTOCOLS = {"tcp": ("TCP", 34), "quic": ("QUIC", 42)}
+"""By protocol of a flow: its name, and the bytes of a frame in front of its packet."""
 
 
 def write(recording: Recording, stem: str, captures: Path) -> dict[str, bytes]:
-    """Return one file for the run, or none if it has no TCP flow.
+    """Return one file for the run, or none if it has no flow of TCP or QUIC.
 
     Raises `BadInputError` for a sender's capture that no run has written.
     """
-    traces = [_trace(recording, flow, captures) for flow in tcp_flows(recording)]
+    traces = [
+        _trace(recording, flow, captures)
+        for flow in recording["flows"].to_pylist()
+        if flow["protocol"] in PROTOCOLS
+    ]
     if not traces:
         return {}
     # qvis looks for the version at the beginning of the file.
@@ -40,14 +45,15 @@ def write(recording: Recording, stem: str, captures: Path) -> dict[str, bytes]:
 
 
 def _trace(recording: Recording, flow: Row, captures: Path) -> Row:
-    captured_events = _sent_events(captures, flow)
+    protocol, headers = PROTOCOLS[flow["protocol"]]
+    captured_events = _sent_events(captures, flow, headers)
     events = heapq.merge(_recovery(recording, flow), captured_events, key=lambda event: event["time"])
     return {
         "vantage_point": {"name": flow["sender"], "type": "client"},
         "title": flow["label"],
-        "description": f"TCP, {flow['cc']}, {flow['sender']} to {flow['receiver']}",
+        "description": f"{protocol}, {flow['cc']}, {flow['sender']} to {flow['receiver']}",
         "common_fields": {
-            "protocol_type": ["TCP"],
+            "protocol_type": [protocol],
             "time_format": "relative",
             "reference_time": EPOCH_S * 1000,
         },
@@ -72,8 +78,8 @@ def _recovery(recording: Recording, flow: Row) -> Iterator[Row]:
             last_values = now
 
 
-def _sent_events(captures: Path, flow: Row) -> Iterator[Row]:
-    """Yield the TCP segments of a flow that left its sender, if that was captured; lengths in bytes."""
+def _sent_events(captures: Path, flow: Row, headers: int) -> Iterator[Row]:
+    """Yield the packets of a flow that left its sender, if that was captured; lengths in bytes."""
     path = capture_of(captures, flow["sender"])
     if path is None:
         return
@@ -82,7 +88,7 @@ def _sent_events(captures: Path, flow: Row) -> Iterator[Row]:
         if packet.event == "-" and flow_of(packet) == flow["flow"]:
             data = {
                 "header": {"packet_type": "1RTT", "packet_number": number},
-                "raw": {"length": packet.original - HEADERS},
+                "raw": {"length": packet.original - headers},
             }
             yield {"time": packet.at_ns / 1e6, "name": "transport:packet_sent", "data": data}
             number += 1

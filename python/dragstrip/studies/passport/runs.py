@@ -15,6 +15,7 @@ from dragstrip.model.scenario.paths import packets
 from dragstrip.runs import Limits, Outcome, Task, Watcher, run_all
 from dragstrip.runs.local import too_long
 from dragstrip.studies.execution.runner import Job
+from dragstrip.studies.passport.figures import TIMEOUTS
 from dragstrip.studies.passport.rows import SEEDS, SIMULATOR, On, PassportRow, Scenario, Subject
 from dragstrip.studies.passport.store import RunStore, StoredRun
 
@@ -166,7 +167,7 @@ def _skip_reasons(
     """The reasons for rows that this engine does not run, by id: it cannot, or all would take too long."""
     engine, options = engines.named(on.engine), on.all_options
     if on == SIMULATOR:
-        return {}
+        return _beyond_stacks(rows, subjects, plans)
     untold = "a kernel does not tell the phases of an algorithm"
     skip_reasons = {row.id: untold for row in rows if row.figure.of_phases and not engine.model}
     together: dict[int, list[PassportRow]] = {}
@@ -199,6 +200,20 @@ def _skip_reasons(
         if total > limit:
             reason = f"cheaper rows fill the {limit:.0f} s of a core that a passport takes there"
             skip_reasons.update((row.id, reason) for row in together[at])
+    return skip_reasons
+
+
+def _beyond_stacks(
+    rows: Sequence[PassportRow], subjects: Sequence[Subject], plans: Mapping[tuple[str, str], RowRuns]
+) -> dict[str, str]:
+    """The reasons for rows that a QUIC stack does not run or that need what it does not count, by id."""
+    skip_reasons = {}
+    for word in (subject.word for subject in subjects if "/" in subject.word):
+        for row in rows:
+            if failure := plans[row.id, word].failure:
+                skip_reasons[row.id] = failure
+            elif row.figure is TIMEOUTS:
+                skip_reasons[row.id] = "QUIC stacks do not count timeouts"
     return skip_reasons
 
 
