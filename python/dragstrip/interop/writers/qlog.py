@@ -2,8 +2,8 @@
 
 Source: draft-ietf-quic-qlog-main-schema-03, draft-ietf-quic-qlog-quic-events-02, whose names qvis reads.
 Recovery events are `congestion_state_updated`, and `metrics_updated` with what has changed since the last.
-Packets are known only where the sender was captured; they are numbered as sent: TCP has no numbers, and those of
-QUIC are encrypted in a capture.
+Packets are known only where the sender was captured; they are numbered as sent: TCP has no numbers, and those
+of QUIC are encrypted in a capture.
 """
 
 from __future__ import annotations
