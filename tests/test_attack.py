@@ -399,3 +399,17 @@ def test_a_file_that_is_no_find_is_refused(tmp_path: Path) -> None:
     )
     ended = run("attack", "--rerun", tmp_path)
     assert "as `dragstrip attack` writes it" in str(ended.exception)
+
+
+def test_a_quic_stack_is_attacked_like_any_algorithm(tmp_path: Path) -> None:
+    words = ["attack", "noq/cubic", "--goal", "utilisation", "--with", "loss", "--evaluations", "3", "--json"]
+    result = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "finds")])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["finds"], "random loss of two per cent leaves CUBIC a sixth of the rate"
+    again = CliRunner().invoke(app, ["attack", "--rerun", str(tmp_path / "finds")])
+    assert again.exit_code == 0, again.output
+    wrong = CliRunner().invoke(
+        app, ["attack", "noq/cubik", "--evaluations", "8", "--out", str(tmp_path / "no")]
+    )
+    assert wrong.exit_code == 2
+    assert 'did you mean "noq/cubic"?' in wrong.output

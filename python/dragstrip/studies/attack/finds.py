@@ -168,12 +168,12 @@ def _valid_word(option: str, word: str, valid_words: Sequence[str]) -> str:
 
 def _plain(algorithm: str, programs: Mapping[str, str]) -> str:
     """Return the algorithm with its options; raises `BadInputError` for a count, a round trip or a start."""
-    algorithm_names = [*_core.ALGORITHMS, *programs]
+    algorithm_names = [*_core.ALGORITHMS, *_core.QUIC, *programs]
     try:
         word = _core.flow_word(algorithm)
     except _core.InputError as error:
         raise BadInputError("ALGORITHM", algorithm, error.args[2], "command line") from None
-    if word.name not in algorithm_names:
+    if word.name not in algorithm_names and "/" not in word.name:  # the core judges the words of QUIC
         expected = f"one of {', '.join(algorithm_names)}{nearest(word.name, algorithm_names)}"
         raise BadInputError("ALGORITHM", word.name, expected, "command line")
     if not word.is_algorithm_alone:

@@ -176,7 +176,7 @@ def planned(scene: Scene) -> _core.Scenario:
     times = scene.traces()
     for medium in content.get("media", {}).values():
         medium["opportunities_ms"] = times[medium["file"]]
-    algorithm_names = [*_core.ALGORITHMS, *scene.programs]
+    algorithm_names = [*_core.ALGORITHMS, *_core.QUIC, *scene.programs]
     try:
         return _core.planned(content, algorithm_names, True)
     except _core.InputError as error:

@@ -221,14 +221,21 @@ class Scene:
             }
         if self.programs:
             experiment["programs"] = dict(self.programs)
-        experiment["hosts"] = {
-            "*": {"sysctl": {f"net.ipv4.tcp_{name}": BUFFERS for name in ("rmem", "wmem")}},
-        }
+        buffers = {"sysctl": {f"net.ipv4.tcp_{name}": BUFFERS for name in ("rmem", "wmem")}}
+        experiment["hosts"] = dict.fromkeys(_kernel_hosts(flows), buffers)
         experiment["flows"] = [*flows, *self._cross]
         experiment["record"] = {"rtts": False}
         if self._changes:
             experiment["changes"] = [change for _, change in sorted(self._changes, key=lambda pair: pair[0])]
         return experiment
+
+
+def _kernel_hosts(flows: list[Json]) -> list[str]:
+    """Return the hosts whose sysctls count: all, unless a QUIC stack is at one of them."""
+    tcp_flows = [flow for flow in flows if "/" not in flow["cc"]]
+    if len(tcp_flows) == len(flows):
+        return ["*"]
+    return sorted({flow[end] for flow in tcp_flows for end in ("sender", "receiver")})
 
 
 def _medium(every_ms: int) -> str:
