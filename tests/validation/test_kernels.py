@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from dragstrip.cli import app
 from dragstrip.engines.kernels import kernel
 from dragstrip.errors import BadInputError
 from dragstrip.studies.validation import grid, kernels
@@ -90,3 +93,35 @@ def test_a_kernel_that_is_not_there_is_refused_before_anything_is_recorded(other
             kernels.compare_kernels(GRID, SOURCE, first, [against], CELL, 1, print)
     with pytest.raises(BadInputError, match="--only: got 'zzz'"):
         kernels.compare_kernels(GRID, SOURCE, OWN, [other], "zzz", 1, print)
+
+
+@pytest.mark.parametrize(
+    ("beginnings", "names"),
+    [
+        (["6.1", "6.12"], [OWN, "6.12.117+deb13-amd64"]),
+        (["7", "6.1.0"], ["7.3.4+deb13-amd64", OWN]),
+        (["9.9-amd64", "6"], ["9.9-amd64", OWN]),
+    ],
+)
+def test_a_release_is_a_kernel_that_was_recorded(other: str, beginnings: list[str], names: list[str]) -> None:
+    assert kernels.releases(SOURCE, beginnings) == names
+
+
+def test_a_release_that_is_not_there_or_twice_is_refused(other: str) -> None:
+    with pytest.raises(BadInputError, match="KERNEL: got '6.11', expected the beginning of one of 6.1.0-56"):
+        kernels.releases(SOURCE, ["6.1", "6.11"])
+    with pytest.raises(BadInputError, match="expected another kernel than 6.1.0-56-amd64, named before"):
+        kernels.releases(SOURCE, ["6.1", OWN])
+
+
+def test_kernels_side_by_side_on_the_command_line() -> None:
+    words = ["kernel", "compare", "6.1", "6.12", "7.3", "--only", "*nosack*", "--json"]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    assert list(document["against"]) == ["6.12.117+deb13-amd64", "7.3.4+deb13-amd64"]
+    (bbr,) = (cell for cell in document["against"]["6.12.117+deb13-amd64"]["cells"] if "bbr" in cell["name"])
+    goodput = bbr["figures"]["goodput"]
+    assert not goodput["within"]
+    assert goodput["first"] > 3 * goodput["other"], "BBR without SACK, since RFC 6675's marking changed"
+    assert not document["simulator"]

@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 from dragstrip.cli.once import Commands
-from dragstrip.cli.options import JsonFlag
+from dragstrip.cli.options import JsonFlag, Workers
 from dragstrip.cli.output import print_json, say
+from dragstrip.errors import BadInputError
 
 app = Commands(
     no_args_is_help=True,
-    help="Kernels for --engine vm: list, fetch, use; run a command on one.",
+    help="Kernels for --engine vm: list, fetch, use, compare; run a command on one.",
     epilog="Example: dragstrip kernel fetch",
 )
 
@@ -99,6 +100,52 @@ def use(
 def _say_in_use(name: str, before: str | None) -> None:
     changed = before is not None and before != name
     say(f"In use: {name}" + f" (until now {before}: `dragstrip kernel use {before}` goes back)" * changed)
+
+
+@app.command(short_help="Compare kernels with one another, figure by figure.")
+def compare(
+    kernels: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="KERNEL...",
+            help="Two or more: names of `kernel list` or their beginnings, such as 6.12. "
+            "The first is compared with each of the others.",
+            show_default=False,
+        ),
+    ],
+    only: Annotated[
+        str | None,
+        typer.Option(
+            "--only", metavar="TEXT", help="Only cells whose name contains this, or matches it (*)."
+        ),
+    ] = None,
+    workers: Workers = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Say what differs between releases of Linux: goodput, RTT, losses and shares in 105 cells of a grid.
+
+    A figure counts as changed beyond the limit within which the simulator has to be of a kernel. Recordings
+    of 6.1, 6.12 and 7.3 come with a clone; others are made first, in virtual time, an hour a kernel.
+
+    Example: dragstrip kernel compare 6.1 6.12 7.3
+
+    Example: dragstrip kernel compare 6.1 6.12 --only bbr
+    """
+    from dragstrip.studies.validation import console
+    from dragstrip.studies.validation import kernels as study
+    from dragstrip.studies.validation.grid import read
+
+    if len(kernels) < 2:
+        raise BadInputError("KERNEL", kernels[0], "two kernels or more", "command line")
+    grid, source = read(None)
+    first, *others = study.releases(source, kernels)
+    comparison = study.compare_kernels(
+        grid, source, first, others, only, workers, lambda step: say(step, err=True), with_simulator=False
+    )
+    if as_json:
+        print_json(study.document(comparison))
+    else:
+        console.show_lines(study.lines(comparison))
 
 
 @app.command(

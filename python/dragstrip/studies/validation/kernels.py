@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -77,6 +78,8 @@ def compare_kernels(
     only: str | None,
     workers: int | None,
     notify: Callable[[str], object],
+    *,
+    with_simulator: bool = True,
 ) -> KernelComparison:
     """Compare a kernel with each of the others over the grid's cells `between_kernels`.
 
@@ -93,7 +96,7 @@ def compare_kernels(
         ("--kernel", first),
         *(("--against-kernel", kernel_name) for kernel_name in other_kernels),
     ):
-        kernel_names = sorted({cached_kernel.name for cached_kernel in kernel.kernels()} | set(folders))
+        kernel_names = _available(folders)
         if name not in kernel_names:
             raise BadInputError(
                 option, name, f"one of {', '.join(kernel_names)}{nearest(name, kernel_names)}", "command line"
@@ -110,8 +113,42 @@ def compare_kernels(
             name: [compared(cell, first_runs[cell], runs[cell]) for cell in cells]
             for name, runs in other_runs.items()
         },
-        {name: _simulated(runs, workers) for name, runs in {first: first_runs, **other_runs}.items()},
+        {name: _simulated(runs, workers) for name, runs in {first: first_runs, **other_runs}.items()}
+        if with_simulator
+        else {},
     )
+
+
+def _available(folders: Mapping[str, Path]) -> list[str]:
+    """Return the kernels that are in the cache or have stored recordings."""
+    return sorted({cached_kernel.name for cached_kernel in kernel.kernels()} | set(folders))
+
+
+def releases(source: Path, beginnings: Sequence[str]) -> list[str]:
+    """Return the kernels whose names begin so, such as 6.12.
+
+    Of several it is one with stored recordings, else the newest.
+    Raises `BadInputError` where there is none, and for one that is named twice.
+    """
+    folders = _folders(source)
+    available = _available(folders)
+    names: list[str] = []
+    for beginning in beginnings:
+        fitting = [name for name in available if re.match(rf"{re.escape(beginning)}(?!\d)", name)]
+        if not fitting:
+            expected = f"the beginning of one of {', '.join(available)}, or another after `kernel fetch`"
+            raise BadInputError("KERNEL", beginning, expected, "command line")
+        name = next((name for name in fitting if name in folders), max(fitting, key=_order))
+        if name in names:
+            raise BadInputError(
+                "KERNEL", beginning, f"another kernel than {name}, named before", "command line"
+            )
+        names.append(name)
+    return names
+
+
+def _order(name: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", name)]
 
 
 def profile(kernel_name: str) -> str:
@@ -208,12 +245,18 @@ def lines(comparison: KernelComparison) -> Iterator[str]:
         for title, within_limit, count in comparison.standings(cells):
             yield f"  {title:24} {within_limit:4} of {count} within the limit"
     for kernel_name, cells in comparison.comparisons.items():
-        changed = [cell for cell in cells if cell.beyond]
+        changed = _changed(cells)
         yield f"{comparison.first} -> {kernel_name}: {len(changed)} of {len(cells)} cells differ"
         for title, within_limit, count in comparison.standings(cells):
             yield f"  {title:24} {within_limit:4} of {count} within the limit"
         for cell in changed:
             yield f"  {cell.name}: {'; '.join(map(in_words, cell.beyond))}"
+
+
+def _changed(cells: Sequence[CellComparison]) -> list[CellComparison]:
+    """Return the cells that differ, those furthest beyond a limit first."""
+    changed = [cell for cell in cells if cell.beyond]
+    return sorted(changed, key=lambda cell: -max(figure.severity for figure in cell.beyond))
 
 
 def in_words(figure: FigurePair) -> str:
@@ -269,10 +312,10 @@ def page(comparison: KernelComparison, file: Path) -> None:
 
 def _section(title: str, direction: str, cells: Sequence[CellComparison]) -> Iterator[str]:
     """Yield a section: the cells that differ, worst first."""
-    changed = [cell for cell in cells if cell.beyond]
+    changed = _changed(cells)
     yield from ("", f"## {title}", "")
     yield from (f"{len(changed)} of {len(cells)} cells differ in some figure ({direction}).", "")
     yield from ("| cell | what differs |", "|---|---|")
-    for cell in sorted(changed, key=lambda cell: -max(figure.severity for figure in cell.beyond)):
+    for cell in changed:
         worst = sorted(cell.beyond, key=lambda figure: -figure.severity)
         yield f"| {cell.name} | {'; '.join(map(in_words, worst)).replace('->', '→')} |"
