@@ -6,7 +6,6 @@ use crate::connection::Connection;
 use crate::contract::Control;
 use crate::contract::{Outbox, Settings, Snapshot, Unavailable};
 use dragstrip_cc::program::Fault;
-#[cfg(feature = "stacks")]
 use dragstrip_scenario::quic::Stack;
 use dragstrip_units::Instant;
 use std::fmt;
@@ -30,14 +29,31 @@ impl Endpoint {
     /// An endpoint without a connection.
     ///
     /// # Errors
-    /// A build without stacks.
+    /// A build without stacks, a stack whose library is absent.
     pub fn new(settings: &Settings<'_>) -> Result<Self, Unavailable> {
         Ok(Self {
             connection: match settings.control {
+                Control::Stack(Stack::Ngtcp2, algorithm) => {
+                    crate::ngtcp2::connection(settings, algorithm)?
+                }
                 Control::Stack(Stack::Noq, _) | Control::Own(_) => crate::noq::connection(settings),
                 Control::Stack(Stack::Quinn, _) => crate::quinn::connection(settings),
             },
         })
+    }
+}
+
+/// Why a stack cannot run on this machine; `None`: it can.
+#[must_use]
+pub fn absence(stack: Stack) -> Option<Unavailable> {
+    #[cfg(feature = "stacks")]
+    match stack {
+        Stack::Ngtcp2 => crate::ngtcp2::absence(),
+        Stack::Noq | Stack::Quinn => None,
+    }
+    #[cfg(not(feature = "stacks"))]
+    match stack {
+        Stack::Ngtcp2 | Stack::Noq | Stack::Quinn => Some(Unavailable::Build),
     }
 }
 
@@ -53,7 +69,7 @@ impl Endpoint {
     /// # Errors
     /// A build without stacks.
     pub fn new(_: &Settings<'_>) -> Result<Self, Unavailable> {
-        Err(Unavailable)
+        Err(Unavailable::Build)
     }
 }
 

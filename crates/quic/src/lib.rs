@@ -1,6 +1,6 @@
 //! QUIC stacks of other projects as endpoints of the simulator.
 //!
-//! Scope: noq and quinn behind one interface, without cipher, clock or randomness of their own; Dragstrip's congestion controls within noq. Out of scope: the words for them
+//! Scope: ngtcp2, noq and quinn behind one interface, without cipher, clock or randomness of their own; Dragstrip's congestion controls within noq. Out of scope: the words for them
 //! (`dragstrip-scenario`), the network between two endpoints and the application (`dragstrip-sim`).
 //!
 //! Without the feature `stacks` there is the interface alone, and no endpoint can be made.
@@ -16,6 +16,8 @@ mod endpoint;
 #[cfg(feature = "stacks")]
 mod handshake;
 #[cfg(feature = "stacks")]
+mod ngtcp2;
+#[cfg(feature = "stacks")]
 mod noq;
 #[cfg(feature = "stacks")]
 mod own;
@@ -29,4 +31,4 @@ mod session;
 mod watch;
 
 pub use contract::{Control, Outbox, Role, Settings, Snapshot, Unavailable};
-pub use endpoint::Endpoint;
+pub use endpoint::{Endpoint, absence};

@@ -12,6 +12,8 @@ pub const HEADERS_BYTES: u16 = 28;
 /// A QUIC stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stack {
+    /// ngtcp2, a library of C that is loaded when a flow needs it.
+    Ngtcp2,
     /// noq, n0's fork of quinn.
     Noq,
     /// quinn.
@@ -19,10 +21,30 @@ pub enum Stack {
 }
 
 impl Stack {
-    /// The crate and its release.
+    /// Beginning of its words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ngtcp2 => "ngtcp2",
+            Self::Noq => "noq",
+            Self::Quinn => "quinn",
+        }
+    }
+
+    /// Parameters of a flow that it has no setting for.
+    #[must_use]
+    pub const fn lacks(self) -> &'static [&'static str] {
+        match self {
+            Self::Ngtcp2 => &["initial_window"],
+            Self::Noq | Self::Quinn => &[],
+        }
+    }
+
+    /// The crate or library, and its release.
     #[must_use]
     pub const fn release(self) -> &'static str {
         match self {
+            Self::Ngtcp2 => "libngtcp2 0.12.1",
             Self::Noq => "noq-proto 1.4.0",
             Self::Quinn => "quinn-proto 0.11.19",
         }
@@ -38,6 +60,8 @@ pub enum Algorithm {
     NewReno,
     /// BBR, version 1.
     Bbr,
+    /// BBR, version 2.
+    Bbr2,
 }
 
 /// A row of the table.
@@ -54,6 +78,30 @@ pub struct About {
 }
 
 const TABLE: &[About] = &[
+    About {
+        name: "ngtcp2/bbr",
+        stack: Stack::Ngtcp2,
+        algorithm: Algorithm::Bbr,
+        title: "BBR of ngtcp2, version 1",
+    },
+    About {
+        name: "ngtcp2/bbr2",
+        stack: Stack::Ngtcp2,
+        algorithm: Algorithm::Bbr2,
+        title: "BBR of ngtcp2, version 2",
+    },
+    About {
+        name: "ngtcp2/cubic",
+        stack: Stack::Ngtcp2,
+        algorithm: Algorithm::Cubic,
+        title: "CUBIC of ngtcp2: paced, with HyStart++",
+    },
+    About {
+        name: "ngtcp2/reno",
+        stack: Stack::Ngtcp2,
+        algorithm: Algorithm::NewReno,
+        title: "NewReno of ngtcp2: paced",
+    },
     About {
         name: "noq/cubic",
         stack: Stack::Noq,
