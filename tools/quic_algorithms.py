@@ -20,9 +20,25 @@ import dragstrip
 from dragstrip.io.files import write_text
 
 FAMILIES = {
-    "CUBIC": ("cubic", "cubic:hystart=0", "cubic-rfc9438", "noq/dragstrip-cubic", "noq/cubic", "quinn/cubic"),
-    "NewReno": ("reno", "noq/dragstrip-reno", "noq/newreno", "quinn/newreno"),
-    "BBR": ("bbr", "noq/dragstrip-bbr", "quinn/bbr", "bbr3", "noq/dragstrip-bbr3"),
+    "CUBIC": (
+        "cubic",
+        "cubic:hystart=0",
+        "cubic-rfc9438",
+        "noq/dragstrip-cubic",
+        "noq/cubic",
+        "quinn/cubic",
+        "ngtcp2/cubic",
+    ),
+    "NewReno": ("reno", "noq/dragstrip-reno", "noq/newreno", "quinn/newreno", "ngtcp2/reno"),
+    "BBR": (
+        "bbr",
+        "noq/dragstrip-bbr",
+        "quinn/bbr",
+        "ngtcp2/bbr",
+        "bbr3",
+        "noq/dragstrip-bbr3",
+        "ngtcp2/bbr2",
+    ),
 }
 """Words by algorithm; the first is the reference."""
 
@@ -195,7 +211,7 @@ def neighbour_table(words: Sequence[str]) -> Iterator[str]:
 INTRODUCTION = f"""<!-- Written by `make quic-algorithms`: do not edit. -->
 # One algorithm, several transports
 
-CUBIC, NewReno and BBR as Linux has them, as the QUIC stacks [noq and quinn](../how-to/quic.md) have them, and Dragstrip's model of
+CUBIC, NewReno and BBR as Linux has them, as the QUIC stacks [ngtcp2, noq and quinn](../how-to/quic.md) have them, and Dragstrip's model of
 Linux's within noq (`noq/dragstrip-cubic`). 10 Mbit/s, 40 ms, {SECONDS} s, medians of {SEEDS} seeds; written by `make quic-algorithms`.
 
 A cell: goodput in Mbit/s · median RTT in ms · packets lost · conformance. The conformance is the share of both algorithms' points

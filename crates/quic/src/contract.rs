@@ -44,7 +44,7 @@ pub trait Outbox {
     fn send(&mut self, payload: &[u8]);
 }
 
-/// Why there is no endpoint.
+/// Why there is no endpoint; as a text, what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unavailable {
     /// The build has no QUIC stacks.
@@ -56,8 +56,8 @@ pub enum Unavailable {
 impl fmt::Display for Unavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Build => f.write_str("this build has no QUIC stacks"),
-            Self::Library(expected) => write!(f, "it needs {expected}"),
+            Self::Build => f.write_str("a build with QUIC stacks"),
+            Self::Library(expected) => f.write_str(expected),
         }
     }
 }

@@ -5,6 +5,8 @@ use crate::connection::Connection;
 #[cfg(feature = "stacks")]
 use crate::contract::Control;
 use crate::contract::{Outbox, Settings, Snapshot, Unavailable};
+#[cfg(feature = "stacks")]
+use crate::guard::Guarded;
 use dragstrip_cc::program::Fault;
 use dragstrip_scenario::quic::Stack;
 use dragstrip_units::Instant;
@@ -13,7 +15,7 @@ use std::fmt;
 /// One end of a connection.
 pub struct Endpoint {
     #[cfg(feature = "stacks")]
-    connection: Box<dyn Connection + Send + Sync>,
+    connection: Guarded,
     #[cfg(not(feature = "stacks"))]
     connection: Never,
 }
@@ -31,15 +33,14 @@ impl Endpoint {
     /// # Errors
     /// A build without stacks, a stack whose library is absent.
     pub fn new(settings: &Settings<'_>) -> Result<Self, Unavailable> {
-        Ok(Self {
-            connection: match settings.control {
-                Control::Stack(Stack::Ngtcp2, algorithm) => {
-                    crate::ngtcp2::connection(settings, algorithm)?
-                }
-                Control::Stack(Stack::Noq, _) | Control::Own(_) => crate::noq::connection(settings),
-                Control::Stack(Stack::Quinn, _) => crate::quinn::connection(settings),
-            },
-        })
+        let connection = match settings.control {
+            Control::Stack(Stack::Ngtcp2, algorithm) => {
+                crate::ngtcp2::connection(settings, algorithm)?
+            }
+            Control::Stack(Stack::Noq, _) | Control::Own(_) => crate::noq::connection(settings),
+            Control::Stack(Stack::Quinn, _) => crate::quinn::connection(settings),
+        };
+        Ok(Self { connection: Guarded::new(connection, settings.payload_bytes) })
     }
 }
 

@@ -14,6 +14,8 @@ mod contract;
 mod data;
 mod endpoint;
 #[cfg(feature = "stacks")]
+mod guard;
+#[cfg(feature = "stacks")]
 mod handshake;
 #[cfg(feature = "stacks")]
 mod ngtcp2;

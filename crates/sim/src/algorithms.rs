@@ -109,5 +109,5 @@ pub(crate) fn quic_endpoint(
         name,
     };
     dragstrip_quic::Endpoint::new(&settings)
-        .map_err(|error| wrong("cc", format!("got {cc:?}; {error}")))
+        .map_err(|error| wrong("cc", format!("got {cc:?}, expected {error}")))
 }

@@ -30,7 +30,8 @@ def algorithms() -> list[Row]:
         {
             "name": row["name"],
             "file": f"crates/quic/src/{row['name'].partition('/')[0]}.rs",
-            "models": f"{row['title']} ({row['release']})",
+            "models": f"{row['title']} ({row['release']})"
+            + ("; not installed here" if row["absent"] else ""),
             "parameters": [],
         }
         for row in _core.quic_table()

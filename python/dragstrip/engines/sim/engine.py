@@ -28,14 +28,17 @@ class Simulator(Engine):
     captures = True
 
     def algorithms(self, options: Options) -> list[str]:
-        """The algorithms of `crates/cc`, and those of the QUIC stacks."""
-        return [*_core.ALGORITHMS, *_core.QUIC]
+        """The algorithms of `crates/cc`, and those of the QUIC stacks that this machine can run."""
+        from dragstrip.engines.sim import quic
+
+        return [*_core.ALGORITHMS, *quic.runnable()]
 
     def refusals(self, scenario: Json, options: Options) -> list[Refusal]:
-        """Also programs of the user's own, which need a kernel."""
+        """Also programs of the user's own, which need a kernel, and QUIC stacks whose library is missing."""
         from dragstrip.engines.agent.flow_programs import refused
+        from dragstrip.engines.sim import quic
 
-        return [*super().refusals(scenario, options), *refused(scenario)]
+        return [*super().refusals(scenario, options), *refused(scenario), *quic.refused(scenario)]
 
     def build(self, options: Options) -> str:
         """A fingerprint of what it does."""
@@ -94,6 +97,7 @@ def simulate(
         from dragstrip.model.recording.core_build import blamed
 
         raise blamed(str(error)) or FaultError(f"{error} with its scenario.json") from None
+    from dragstrip.engines.sim import quic
     from dragstrip.model.recording import (  # Arrow: not before there is something to hold
         CoreTables,
         Recording,
@@ -106,6 +110,8 @@ def simulate(
         "started": started.isoformat(timespec="seconds"),
         "recording_sha256": outcome["sha256"],
     }
+    if stacks := quic.releases(scenario):
+        provenance["stacks"] = stacks
     return Recording(scenario, CoreTables(outcome["tables"]), provenance, core)
 
 
