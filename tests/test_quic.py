@@ -31,7 +31,7 @@ def words() -> Iterator[object]:
         yield pytest.param(pair, marks=pytest.mark.skipif(absent is not None, reason=f"needs {absent}"))
 
 
-@pytest.mark.parametrize("pair", words(), ids=" ".join)
+@pytest.mark.parametrize("pair", list(words()), ids=" ".join)
 def test_a_race_with_tcp_has_the_same_bytes_with_one_worker_and_with_two(
     pair: tuple[str, str], tmp_path: Path
 ) -> None:
