@@ -27,6 +27,7 @@ FAMILIES = {
         "noq/dragstrip-cubic",
         "noq/cubic",
         "quinn/cubic",
+        "s2n-quic/cubic",
         "ngtcp2/cubic",
     ),
     "NewReno": ("reno", "noq/dragstrip-reno", "noq/newreno", "quinn/newreno", "ngtcp2/reno"),
@@ -38,6 +39,7 @@ FAMILIES = {
         "bbr3",
         "noq/dragstrip-bbr3",
         "ngtcp2/bbr2",
+        "s2n-quic/bbr",
     ),
 }
 """Words by algorithm; the first is the reference."""
@@ -211,7 +213,7 @@ def neighbour_table(words: Sequence[str]) -> Iterator[str]:
 INTRODUCTION = f"""<!-- Written by `make quic-algorithms`: do not edit. -->
 # One algorithm, several transports
 
-CUBIC, NewReno and BBR as Linux has them, as the QUIC stacks [ngtcp2, noq and quinn](../how-to/quic.md) have them, and Dragstrip's model of
+CUBIC, NewReno and BBR as Linux has them, as the QUIC stacks [ngtcp2, noq, quinn and s2n-quic](../how-to/quic.md) have them, and Dragstrip's model of
 Linux's within noq (`noq/dragstrip-cubic`). 10 Mbit/s, 40 ms, {SECONDS} s, medians of {SEEDS} seeds; written by `make quic-algorithms`.
 
 A cell: goodput in Mbit/s · median RTT in ms · packets lost · conformance. The conformance is the share of both algorithms' points
@@ -223,7 +225,7 @@ CAUSES = """
 ## Why they differ
 - **Headers.** A full datagram carries 1,436 bytes of data in a frame of 1,514, a segment of TCP 1,448: 0.8 % of goodput, in every
   cell.
-- **HyStart.** Linux's CUBIC ends slow start when delays grow, and so does ngtcp2's (HyStart++); noq's and quinn's have no such rule and
+- **HyStart.** Linux's CUBIC ends slow start when delays grow, and so do ngtcp2's and s2n-quic's (HyStart++); noq's and quinn's have no such rule and
   overshoot once, which costs as many packets as the buffer holds. `cubic:hystart=0` is their equal in TCP.
 - **ngtcp2's windows** of CUBIC and NewReno grow to 2.89 times the connection's best delivery rate times its least RTT and no
   further, 163 kB here: in a buffer of 8 bandwidth-delay products they lose nothing, and beside others they get less.

@@ -247,6 +247,22 @@ pub type Cipher = Option<
     ) -> c_int,
 >;
 
+pub type UpdateKey = Option<
+    unsafe extern "C" fn(
+        conn: *mut Conn,
+        rx_secret: *mut u8,
+        tx_secret: *mut u8,
+        rx_key: *mut KeyCtx,
+        rx_iv: *mut u8,
+        tx_key: *mut KeyCtx,
+        tx_iv: *mut u8,
+        last_rx_secret: *const u8,
+        last_tx_secret: *const u8,
+        secret_len: usize,
+        user_data: *mut c_void,
+    ) -> c_int,
+>;
+
 #[repr(C)]
 pub struct Callbacks {
     pub client_initial: OnConn,
@@ -286,21 +302,7 @@ pub struct Callbacks {
     pub get_new_connection_id:
         Option<unsafe extern "C" fn(*mut Conn, *mut Cid, *mut u8, usize, *mut c_void) -> c_int>,
     pub remove_connection_id: Unset,
-    pub update_key: Option<
-        unsafe extern "C" fn(
-            *mut Conn,
-            *mut u8,
-            *mut u8,
-            *mut KeyCtx,
-            *mut u8,
-            *mut KeyCtx,
-            *mut u8,
-            *const u8,
-            *const u8,
-            usize,
-            *mut c_void,
-        ) -> c_int,
-    >,
+    pub update_key: UpdateKey,
     pub path_validation: Unset,
     pub select_preferred_addr: Unset,
     pub stream_reset: Unset,

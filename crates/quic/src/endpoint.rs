@@ -39,6 +39,9 @@ impl Endpoint {
             }
             Control::Stack(Stack::Noq, _) | Control::Own(_) => crate::noq::connection(settings),
             Control::Stack(Stack::Quinn, _) => crate::quinn::connection(settings),
+            Control::Stack(Stack::S2nQuic, algorithm) => {
+                crate::s2n_quic::connection(settings, algorithm)
+            }
         };
         Ok(Self { connection: Guarded::new(connection, settings.payload_bytes) })
     }
@@ -50,11 +53,11 @@ pub fn absence(stack: Stack) -> Option<Unavailable> {
     #[cfg(feature = "stacks")]
     match stack {
         Stack::Ngtcp2 => crate::ngtcp2::absence(),
-        Stack::Noq | Stack::Quinn => None,
+        Stack::Noq | Stack::Quinn | Stack::S2nQuic => None,
     }
     #[cfg(not(feature = "stacks"))]
     match stack {
-        Stack::Ngtcp2 | Stack::Noq | Stack::Quinn => Some(Unavailable::Build),
+        Stack::Ngtcp2 | Stack::Noq | Stack::Quinn | Stack::S2nQuic => Some(Unavailable::Build),
     }
 }
 

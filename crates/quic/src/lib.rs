@@ -1,6 +1,6 @@
 //! QUIC stacks of other projects as endpoints of the simulator.
 //!
-//! Scope: ngtcp2, noq and quinn behind one interface, without cipher, clock or randomness of their own; Dragstrip's congestion controls within noq. Out of scope: the words for them
+//! Scope: ngtcp2, noq, quinn and s2n-quic behind one interface, without cipher, clock or randomness of their own; Dragstrip's congestion controls within noq. Out of scope: the words for them
 //! (`dragstrip-scenario`), the network between two endpoints and the application (`dragstrip-sim`).
 //!
 //! Without the feature `stacks` there is the interface alone, and no endpoint can be made.
@@ -25,6 +25,8 @@ mod noq;
 mod own;
 #[cfg(feature = "stacks")]
 mod quinn;
+#[cfg(feature = "stacks")]
+mod s2n_quic;
 #[cfg(feature = "stacks")]
 mod seeds;
 #[cfg(feature = "stacks")]

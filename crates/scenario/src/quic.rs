@@ -18,6 +18,8 @@ pub enum Stack {
     Noq,
     /// quinn.
     Quinn,
+    /// s2n-quic, of Amazon.
+    S2nQuic,
 }
 
 impl Stack {
@@ -28,6 +30,7 @@ impl Stack {
             Self::Ngtcp2 => "ngtcp2",
             Self::Noq => "noq",
             Self::Quinn => "quinn",
+            Self::S2nQuic => "s2n-quic",
         }
     }
 
@@ -37,6 +40,7 @@ impl Stack {
         match self {
             Self::Ngtcp2 => &["initial_window"],
             Self::Noq | Self::Quinn => &[],
+            Self::S2nQuic => &["ack_threshold"],
         }
     }
 
@@ -47,6 +51,7 @@ impl Stack {
             Self::Ngtcp2 => "libngtcp2 0.12.1",
             Self::Noq => "noq-proto 1.4.0",
             Self::Quinn => "quinn-proto 0.11.19",
+            Self::S2nQuic => "s2n-quic-transport 0.83.0",
         }
     }
 }
@@ -131,6 +136,18 @@ const TABLE: &[About] = &[
         stack: Stack::Quinn,
         algorithm: Algorithm::NewReno,
         title: "NewReno of quinn: paced",
+    },
+    About {
+        name: "s2n-quic/bbr",
+        stack: Stack::S2nQuic,
+        algorithm: Algorithm::Bbr2,
+        title: "BBR of s2n-quic, version 2",
+    },
+    About {
+        name: "s2n-quic/cubic",
+        stack: Stack::S2nQuic,
+        algorithm: Algorithm::Cubic,
+        title: "CUBIC of s2n-quic: paced, with HyStart++",
     },
 ];
 
