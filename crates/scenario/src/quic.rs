@@ -238,7 +238,7 @@ pub const PARAMETERS: &[Parameter] = &[
         0.0,
         Range::Whole(0, 1_000),
         "datagrams",
-        "initial congestion window; 0: the stack's, 12,000 bytes",
+        "initial congestion window; 0: the stack's, 12,000 or 14,720 bytes",
         "RFC 9002, section 7.2",
     ),
     Parameter::new(

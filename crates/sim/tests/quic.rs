@@ -302,6 +302,9 @@ fn parameters_of_a_connection_change_what_they_name() {
         let eight = outcome(&narrow).0 * 9.489;
         let apart = four < 8.0 && four > 4.0 && eight > four * 1.1;
         assert!(apart, "{word}: {four} and {eight} Mbit/s");
+        if word.starts_with("s2n-quic/") {
+            continue; // it acknowledges every ninth packet or so, without a setting
+        }
         // One acknowledgement for eleven packets in place of two.
         let acks = |scenario: &Scenario| {
             let recording = run(scenario);
@@ -335,6 +338,7 @@ fn what_quic_does_not_have_is_refused() {
         ("noq/dragstrip-dctcp", "", "cc", "needs no ECN of its own"),
         ("quinn/dragstrip-cubic", "", "cc", "only noq"),
         ("ngtcp2/cubic", "initial_window", "cc_options.initial_window", "has no setting for it"),
+        ("s2n-quic/cubic", "ack_threshold", "cc_options.ack_threshold", "has no setting for it"),
         ("ngtcp2/dragstrip-cubic", "", "cc", "only noq"),
         ("noq/cubic", "beta", "cc_options.beta", "one of ack_threshold"),
         ("noq/dragstrip-cubic", "betta", "cc_options.betta", "did you mean \"beta\"?"),

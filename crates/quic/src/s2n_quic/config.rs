@@ -76,7 +76,8 @@ fn mtu_config(mtu: u16) -> mtu::Config {
 }
 
 fn limits(flow: &FlowSettings) -> Limits {
-    let FlowSettings { stream_window, streams, ack_threshold, initial_window: _ } = *flow;
+    // Validation refuses a threshold of acknowledgements.
+    let FlowSettings { stream_window, streams, ack_threshold: _, initial_window: _ } = *flow;
     let limits = Limits::new()
         .with_data_window(u32::MAX.into())
         .and_then(|limits| limits.with_unidirectional_data_window(stream_window.into()))
@@ -84,14 +85,7 @@ fn limits(flow: &FlowSettings) -> Limits {
         .and_then(|limits| limits.with_max_open_remote_unidirectional_streams(streams.into()))
         .and_then(|limits| limits.with_max_send_buffer_size(stream_window))
         .and_then(|limits| limits.with_max_idle_timeout(IDLE_TIMEOUT));
-    let limits = limits.expect("validation keeps the limits within the stack's ranges");
-    match ack_threshold {
-        // The threshold is of packets that may wait; the stack counts the one beyond.
-        Some(packets) => limits
-            .with_ack_elicitation_interval(packets as u8 + 1)
-            .expect("validation permits a hundred"),
-        None => limits,
-    }
+    limits.expect("validation keeps the limits within the stack's ranges")
 }
 
 impl<const IS_SERVER: bool, C: congestion_controller::Endpoint> s2n_quic_transport::endpoint::Config
