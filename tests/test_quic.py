@@ -26,7 +26,11 @@ def compare(*words: str, **environment: str) -> subprocess.CompletedProcess[str]
 
 def words() -> Iterator[object]:
     """A word of each stack with another one; skipped by name where this machine lacks a library."""
-    for pair in (("noq/cubic", "quinn/bbr"), ("s2n-quic/cubic", "s2n-quic/bbr"), ("ngtcp2/cubic", "ngtcp2/bbr2")):
+    for pair in (
+        ("noq/cubic", "quinn/bbr"),
+        ("s2n-quic/cubic", "s2n-quic/bbr"),
+        ("ngtcp2/cubic", "ngtcp2/bbr2"),
+    ):
         absent = next(filter(None, map(quic.absence, pair)), None)
         yield pytest.param(pair, marks=pytest.mark.skipif(absent is not None, reason=f"needs {absent}"))
 

@@ -149,17 +149,15 @@ def _advised(
     error: BadInputError, algorithm_names: Sequence[str], content: Mapping[str, Any]
 ) -> BadInputError:
     """The same with the engine's advice, where it is about an algorithm that only this engine has not."""
-    from dragstrip.engines.sim import quic
-
     name = str(error.value).strip('"')
     if name in algorithm_names or name not in (*_core.ALGORITHMS, *_core.QUIC):
         return error
-    if set(_core.QUIC) & set(algorithm_names) and (absent := quic.absence(name)):
+    engine = engines.named(engines.parse(content.get("engine") or engines.DEFAULT)[0])
+    if absent := engine.absence(name):
         return BadInputError(error.field, Raw(str(error.value)), absent, error.source)
     if name in _core.QUIC:
         advice = "; the QUIC stacks run in the engine sim"
         return BadInputError(error.field, Raw(str(error.value)), error.expected + advice, error.source)
-    engine = engines.named(engines.parse(content.get("engine") or engines.DEFAULT)[0])
     return BadInputError(
         error.field, Raw(str(error.value)), error.expected + engine.lacking(name), error.source
     )

@@ -33,6 +33,12 @@ class Simulator(Engine):
 
         return [*_core.ALGORITHMS, *quic.runnable()]
 
+    def absence(self, algorithm: str) -> str | None:
+        """Of a QUIC stack its library, with the package that has it."""
+        from dragstrip.engines.sim import quic
+
+        return quic.absence(algorithm)
+
     def refusals(self, scenario: Json, options: Options) -> list[Refusal]:
         """Also programs of the user's own, which need a kernel, and QUIC stacks whose library is missing."""
         from dragstrip.engines.agent.flow_programs import refused

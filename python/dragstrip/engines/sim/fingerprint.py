@@ -2,8 +2,8 @@
 
 Somebody who works on an algorithm changes its figures and not its version; runs of the old build must not
 be taken for the new one's. The fingerprint is a hash over short runs of every algorithm, so it is the same on
-every machine with the same libraries of QUIC stacks, and differs where the behaviour of these runs does. It is
-no proof: a change that only shows elsewhere keeps it.
+every machine with the same libraries of QUIC stacks, and differs where the behaviour of these runs does. It
+is no proof: a change that only shows elsewhere keeps it.
 """
 
 from __future__ import annotations
