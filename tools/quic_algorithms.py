@@ -20,9 +20,27 @@ import dragstrip
 from dragstrip.io.files import write_text
 
 FAMILIES = {
-    "CUBIC": ("cubic", "cubic:hystart=0", "cubic-rfc9438", "noq/dragstrip-cubic", "noq/cubic", "quinn/cubic"),
-    "NewReno": ("reno", "noq/dragstrip-reno", "noq/newreno", "quinn/newreno"),
-    "BBR": ("bbr", "noq/dragstrip-bbr", "quinn/bbr", "bbr3", "noq/dragstrip-bbr3"),
+    "CUBIC": (
+        "cubic",
+        "cubic:hystart=0",
+        "cubic-rfc9438",
+        "noq/dragstrip-cubic",
+        "noq/cubic",
+        "quinn/cubic",
+        "s2n-quic/cubic",
+        "ngtcp2/cubic",
+    ),
+    "NewReno": ("reno", "noq/dragstrip-reno", "noq/newreno", "quinn/newreno", "ngtcp2/reno"),
+    "BBR": (
+        "bbr",
+        "noq/dragstrip-bbr",
+        "quinn/bbr",
+        "ngtcp2/bbr",
+        "bbr3",
+        "noq/dragstrip-bbr3",
+        "ngtcp2/bbr2",
+        "s2n-quic/bbr",
+    ),
 }
 """Words by algorithm; the first is the reference."""
 
@@ -195,7 +213,7 @@ def neighbour_table(words: Sequence[str]) -> Iterator[str]:
 INTRODUCTION = f"""<!-- Written by `make quic-algorithms`: do not edit. -->
 # One algorithm, several transports
 
-CUBIC, NewReno and BBR as Linux has them, as the QUIC stacks [noq and quinn](../how-to/quic.md) have them, and Dragstrip's model of
+CUBIC, NewReno and BBR as Linux has them, as the QUIC stacks [ngtcp2, noq, quinn and s2n-quic](../how-to/quic.md) have them, and Dragstrip's model of
 Linux's within noq (`noq/dragstrip-cubic`). 10 Mbit/s, 40 ms, {SECONDS} s, medians of {SEEDS} seeds; written by `make quic-algorithms`.
 
 A cell: goodput in Mbit/s · median RTT in ms · packets lost · conformance. The conformance is the share of both algorithms' points
@@ -207,15 +225,20 @@ CAUSES = """
 ## Why they differ
 - **Headers.** A full datagram carries 1,436 bytes of data in a frame of 1,514, a segment of TCP 1,448: 0.8 % of goodput, in every
   cell.
-- **HyStart.** Linux's CUBIC ends slow start when delays grow; noq's and quinn's have no such rule and overshoot once, which costs
-  as many packets as the buffer holds. `cubic:hystart=0` is their equal in TCP.
-- **Pacing.** Both stacks send at 1.25 windows a round trip unless the algorithm has a rate; Linux paces neither CUBIC nor NewReno by
+- **HyStart.** Linux's CUBIC ends slow start when delays grow, and so do ngtcp2's and s2n-quic's (HyStart++); noq's and quinn's have no such rule and
+  overshoot once, which costs as many packets as the buffer holds. `cubic:hystart=0` is their equal in TCP.
+- **ngtcp2's windows** of CUBIC and NewReno grow to 2.89 times the connection's best delivery rate times its least RTT and no
+  further, 163 kB here: in a buffer of 8 bandwidth-delay products they lose nothing, and beside others they get less.
+- **Pacing.** All stacks send at 1.25 windows a round trip unless the algorithm has a rate; Linux paces neither CUBIC nor NewReno by
   itself. In a buffer of a quarter of a bandwidth-delay product paced TCP (`--hosts paced`) loses 79 segments with CUBIC and 84 with
   NewReno where unpaced TCP loses 55 and 70, and has the same goodput: part of the losses of the QUIC stacks is this.
 - **Reductions.** A QUIC window falls at once (RFC 9002), TCP's over a round trip (PRR). A recovery of TCP lasts until its holes are
   filled, one of QUIC until a packet arrives that was sent after the last loss: BBR's window is restored sooner, and in its startup
   it loses more.
 - **BBR of quinn** is a window: its pacer reads no rate. It is BBR's first version.
+- **BBR of ngtcp2** holds what its window permits. It paces at its estimate of the path's rate (9.716 of 9.722 Mbit/s of payload), Linux's
+  1 % below it (`bbr_rate_bytes_per_sec`), and the window is 141 kB, two bandwidth-delay products and thirty packets. A buffer that
+  is smaller overflows all the time.
 - **Beside others in a deep buffer** who overshoots in slow start holds the buffer while the other recovers: the CUBICs without HyStart
   have 70 to 76 %, those with it about half or less.
 - **Not separated**: why QUIC's flows have a third in place of half beside Linux's CUBIC in a buffer of one bandwidth-delay product.

@@ -108,7 +108,9 @@ def test_a_release_is_a_kernel_that_was_recorded(other: str, beginnings: list[st
 
 
 def test_a_release_that_is_not_there_or_twice_is_refused(other: str) -> None:
-    with pytest.raises(BadInputError, match=r"KERNEL: got '6\.11', expected the beginning of one of 6\.1\.0-56"):
+    with pytest.raises(
+        BadInputError, match=r"KERNEL: got '6\.11', expected the beginning of one of 6\.1\.0-56"
+    ):
         kernels.releases(SOURCE, ["6.1", "6.11"])
     with pytest.raises(BadInputError, match=r"expected another kernel than 6\.1\.0-56-amd64, named before"):
         kernels.releases(SOURCE, ["6.1", OWN])

@@ -201,8 +201,10 @@ impl Rules<'_> {
                     use dragstrip_scenario::quic::{Control, find};
                     let wrong =
                         |expected: String| problem(&at("cc"), &format!("{name:?}"), &expected);
-                    if let Control::Own(own) = find(name).map_err(wrong)? {
-                        one_of(own, algorithms, &at("cc"))?;
+                    match find(name).map_err(wrong)? {
+                        Control::Own(own) => one_of(own, algorithms, &at("cc"))?,
+                        // A stack's library may be missing.
+                        Control::Stack(..) => one_of(name, algorithms, &at("cc"))?,
                     }
                 } else {
                     one_of(name, algorithms, &at("cc"))?;

@@ -10,7 +10,16 @@ pub fn table() -> Value {
 
 /// A list of QUIC's stacks and their congestion controls.
 pub fn quic_table() -> Value {
-    let row = |about: &dragstrip_scenario::quic::About| json!({ "name": about.name, "title": about.title, "release": about.stack.release() });
+    let row = |about: &dragstrip_scenario::quic::About| {
+        let absent = dragstrip_quic::absence(about.stack).map(|reason| reason.to_string());
+        json!({
+            "name": about.name,
+            "title": about.title,
+            "release": about.stack.release(),
+            "stack": about.stack.name(),
+            "absent": absent,
+        })
+    };
     dragstrip_scenario::quic::about().iter().map(row).collect()
 }
 

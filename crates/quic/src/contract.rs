@@ -46,13 +46,21 @@ pub trait Outbox {
     fn send(&mut self, payload: &[u8]);
 }
 
-/// The build has no QUIC stacks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unavailable;
+/// Why there is no endpoint; as a text, what would be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unavailable {
+    /// The build has no QUIC stacks.
+    Build,
+    /// The stack's library cannot be used; what would be right.
+    Library(String),
+}
 
 impl fmt::Display for Unavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("this build has no QUIC stacks")
+        match self {
+            Self::Build => f.write_str("a build with QUIC stacks"),
+            Self::Library(expected) => f.write_str(expected),
+        }
     }
 }
 

@@ -5,8 +5,9 @@ use crate::connection::Connection;
 #[cfg(feature = "stacks")]
 use crate::contract::Control;
 use crate::contract::{Outbox, Settings, Snapshot, Unavailable};
-use dragstrip_cc::program::Fault;
 #[cfg(feature = "stacks")]
+use crate::guard::Guarded;
+use dragstrip_cc::program::Fault;
 use dragstrip_scenario::quic::Stack;
 use dragstrip_units::Instant;
 use std::fmt;
@@ -14,7 +15,7 @@ use std::fmt;
 /// One end of a connection.
 pub struct Endpoint {
     #[cfg(feature = "stacks")]
-    connection: Box<dyn Connection + Send + Sync>,
+    connection: Guarded,
     #[cfg(not(feature = "stacks"))]
     connection: Never,
 }
@@ -30,14 +31,33 @@ impl Endpoint {
     /// An endpoint without a connection.
     ///
     /// # Errors
-    /// A build without stacks.
+    /// A build without stacks, a stack whose library is absent.
     pub fn new(settings: &Settings<'_>) -> Result<Self, Unavailable> {
-        Ok(Self {
-            connection: match settings.control {
-                Control::Stack(Stack::Noq, _) | Control::Own(_) => crate::noq::connection(settings),
-                Control::Stack(Stack::Quinn, _) => crate::quinn::connection(settings),
-            },
-        })
+        let connection = match settings.control {
+            Control::Stack(Stack::Ngtcp2, algorithm) => {
+                crate::ngtcp2::connection(settings, algorithm)?
+            }
+            Control::Stack(Stack::Noq, _) | Control::Own(_) => crate::noq::connection(settings),
+            Control::Stack(Stack::Quinn, _) => crate::quinn::connection(settings),
+            Control::Stack(Stack::S2nQuic, algorithm) => {
+                crate::s2n_quic::connection(settings, algorithm)
+            }
+        };
+        Ok(Self { connection: Guarded::new(connection, settings.payload_bytes) })
+    }
+}
+
+/// Why a stack cannot run on this machine; `None`: it can.
+#[must_use]
+pub fn absence(stack: Stack) -> Option<Unavailable> {
+    #[cfg(feature = "stacks")]
+    match stack {
+        Stack::Ngtcp2 => crate::ngtcp2::absence(),
+        Stack::Noq | Stack::Quinn | Stack::S2nQuic => None,
+    }
+    #[cfg(not(feature = "stacks"))]
+    match stack {
+        Stack::Ngtcp2 | Stack::Noq | Stack::Quinn | Stack::S2nQuic => Some(Unavailable::Build),
     }
 }
 
@@ -53,7 +73,7 @@ impl Endpoint {
     /// # Errors
     /// A build without stacks.
     pub fn new(_: &Settings<'_>) -> Result<Self, Unavailable> {
-        Err(Unavailable)
+        Err(Unavailable::Build)
     }
 }
 

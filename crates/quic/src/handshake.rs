@@ -75,6 +75,11 @@ impl Handshake {
         }
     }
 
+    /// Replaces this end's encoded transport parameters.
+    pub fn set_own(&mut self, parameters: Vec<u8>) {
+        self.own = parameters;
+    }
+
     pub fn is_client(&self) -> bool {
         self.is_client
     }

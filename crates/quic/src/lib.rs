@@ -1,8 +1,8 @@
 //! QUIC stacks of other projects as endpoints of the simulator.
 //!
-//! Scope: noq and quinn behind one interface, without cipher, clock or randomness of their own; Dragstrip's congestion controls
-//! within noq; encryption of their datagrams for captures. Out of scope: the words for them (`dragstrip-scenario`), the network
-//! between two endpoints and the application (`dragstrip-sim`).
+//! Scope: ngtcp2, noq, quinn and s2n-quic behind one interface, without cipher, clock or randomness of their own; Dragstrip's
+//! congestion controls within noq; encryption of their datagrams for captures. Out of scope: the words for them
+//! (`dragstrip-scenario`), the network between two endpoints and the application (`dragstrip-sim`).
 //!
 //! Without the feature `stacks` there is the interface alone, and no endpoint can be made.
 
@@ -15,7 +15,11 @@ mod contract;
 mod data;
 mod endpoint;
 #[cfg(feature = "stacks")]
+mod guard;
+#[cfg(feature = "stacks")]
 mod handshake;
+#[cfg(feature = "stacks")]
+mod ngtcp2;
 #[cfg(feature = "stacks")]
 mod noq;
 #[cfg(feature = "stacks")]
@@ -50,6 +54,8 @@ mod protection {
 #[cfg(feature = "stacks")]
 mod quinn;
 #[cfg(feature = "stacks")]
+mod s2n_quic;
+#[cfg(feature = "stacks")]
 mod secrets;
 #[cfg(feature = "stacks")]
 mod seeds;
@@ -59,5 +65,5 @@ mod session;
 mod watch;
 
 pub use contract::{Control, Outbox, Role, Settings, Snapshot, Unavailable};
-pub use endpoint::Endpoint;
+pub use endpoint::{Endpoint, absence};
 pub use protection::Protection;

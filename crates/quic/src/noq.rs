@@ -28,7 +28,9 @@ fn factory(settings: &Settings<'_>, figures: &Arc<Figures>) -> Factory {
             figures: Arc::clone(figures),
         }),
         Control::Stack(_, Algorithm::NewReno) => configured!(NewRenoConfig, bytes),
-        Control::Stack(_, Algorithm::Cubic | Algorithm::Bbr) => configured!(CubicConfig, bytes),
+        Control::Stack(_, Algorithm::Cubic | Algorithm::Bbr | Algorithm::Bbr2) => {
+            configured!(CubicConfig, bytes)
+        }
     }
 }
 

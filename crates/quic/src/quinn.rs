@@ -25,7 +25,7 @@ fn factory(settings: &Settings<'_>, _: &Arc<Figures>) -> Factory {
         Control::Stack(_, Algorithm::NewReno) => configured!(NewRenoConfig, bytes),
         // It draws where its cycle of pacing gains begins, unseeded; the pacer reads no rate, so that nothing is sent
         // another time for it.
-        Control::Stack(_, Algorithm::Bbr) => configured!(BbrConfig, bytes),
+        Control::Stack(_, Algorithm::Bbr | Algorithm::Bbr2) => configured!(BbrConfig, bytes),
     }
 }
 

@@ -24,6 +24,11 @@ pub(crate) fn connection_ids(settings: &Settings<'_>) -> Stream {
     stream(settings, "cid")
 }
 
+/// A stream for all that the endpoint of a stack draws which takes no seed but asks for every byte.
+pub(crate) fn draws(settings: &Settings<'_>) -> Stream {
+    stream(settings, "draws")
+}
+
 fn stream(settings: &Settings<'_>, purpose: &str) -> Stream {
     Stream::named(settings.seed, &format!("{}/{purpose}", settings.name))
 }

@@ -12,19 +12,46 @@ pub const HEADERS_BYTES: u16 = 28;
 /// A QUIC stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stack {
+    /// ngtcp2, a library of C that is loaded when a flow needs it.
+    Ngtcp2,
     /// noq, n0's fork of quinn.
     Noq,
     /// quinn.
     Quinn,
+    /// s2n-quic, of Amazon.
+    S2nQuic,
 }
 
 impl Stack {
-    /// The crate and its release.
+    /// Beginning of its words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ngtcp2 => "ngtcp2",
+            Self::Noq => "noq",
+            Self::Quinn => "quinn",
+            Self::S2nQuic => "s2n-quic",
+        }
+    }
+
+    /// Parameters of a flow that it has no setting for.
+    #[must_use]
+    pub const fn lacks(self) -> &'static [&'static str] {
+        match self {
+            Self::Ngtcp2 => &["initial_window"],
+            Self::Noq | Self::Quinn => &[],
+            Self::S2nQuic => &["ack_threshold"],
+        }
+    }
+
+    /// The crate or library, and its release.
     #[must_use]
     pub const fn release(self) -> &'static str {
         match self {
+            Self::Ngtcp2 => "libngtcp2 0.12.1",
             Self::Noq => "noq-proto 1.4.0",
             Self::Quinn => "quinn-proto 0.11.19",
+            Self::S2nQuic => "s2n-quic-transport 0.83.0",
         }
     }
 }
@@ -38,6 +65,8 @@ pub enum Algorithm {
     NewReno,
     /// BBR, version 1.
     Bbr,
+    /// BBR, version 2.
+    Bbr2,
 }
 
 /// A row of the table.
@@ -54,6 +83,30 @@ pub struct About {
 }
 
 const TABLE: &[About] = &[
+    About {
+        name: "ngtcp2/bbr",
+        stack: Stack::Ngtcp2,
+        algorithm: Algorithm::Bbr,
+        title: "BBR of ngtcp2, version 1",
+    },
+    About {
+        name: "ngtcp2/bbr2",
+        stack: Stack::Ngtcp2,
+        algorithm: Algorithm::Bbr2,
+        title: "BBR of ngtcp2, version 2",
+    },
+    About {
+        name: "ngtcp2/cubic",
+        stack: Stack::Ngtcp2,
+        algorithm: Algorithm::Cubic,
+        title: "CUBIC of ngtcp2: paced, with HyStart++",
+    },
+    About {
+        name: "ngtcp2/reno",
+        stack: Stack::Ngtcp2,
+        algorithm: Algorithm::NewReno,
+        title: "NewReno of ngtcp2: paced",
+    },
     About {
         name: "noq/cubic",
         stack: Stack::Noq,
@@ -83,6 +136,18 @@ const TABLE: &[About] = &[
         stack: Stack::Quinn,
         algorithm: Algorithm::NewReno,
         title: "NewReno of quinn: paced",
+    },
+    About {
+        name: "s2n-quic/bbr",
+        stack: Stack::S2nQuic,
+        algorithm: Algorithm::Bbr2,
+        title: "BBR of s2n-quic, version 2",
+    },
+    About {
+        name: "s2n-quic/cubic",
+        stack: Stack::S2nQuic,
+        algorithm: Algorithm::Cubic,
+        title: "CUBIC of s2n-quic: paced, with HyStart++",
     },
 ];
 
@@ -173,7 +238,7 @@ pub const PARAMETERS: &[Parameter] = &[
         0.0,
         Range::Whole(0, 1_000),
         "datagrams",
-        "initial congestion window; 0: the stack's, 12,000 bytes",
+        "initial congestion window; 0: the stack's, 12,000 or 14,720 bytes",
         "RFC 9002, section 7.2",
     ),
     Parameter::new(

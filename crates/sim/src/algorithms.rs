@@ -114,5 +114,6 @@ pub(crate) fn quic_endpoint(
         connection,
         name,
     };
-    dragstrip_quic::Endpoint::new(&settings).map_err(|error| wrong("protocol", error.to_string()))
+    dragstrip_quic::Endpoint::new(&settings)
+        .map_err(|error| wrong("cc", format!("got {cc:?}, expected {error}")))
 }

@@ -490,7 +490,6 @@ fn build_flows(
                         is_client,
                         dscp,
                         endpoint,
-                        wakes_now: 0,
                     });
                 }
                 FlowKind::Quic { client, server }

@@ -41,8 +41,6 @@ pub(crate) struct QuicSocket {
     pub is_client: bool,
     pub dscp: Dscp,
     pub endpoint: dragstrip_quic::Endpoint,
-    /// Calls in a row at the end of which its timer was due at once.
-    pub wakes_now: u32,
 }
 
 /// The settings of a socket whose buffers the application has chosen.

@@ -49,6 +49,7 @@ const PROVENANCE: &str = "
 | `started` | when, UTC |
 | `recording_sha256` | SHA-256 over names and values of all columns; the table `video` counts where it has rows |
 | `experiment`, `settings`, `repeat`, `command` | of `run` and `compare`: the experiment, the varied fields of this run, which repeat, the command line |
+| `stacks` | where flows use QUIC: the releases of their stacks, such as `libngtcp2 0.12.1` |
 | `build` | of `run` and `compare`: cargo's `profile` of the core (`quick` is `make quick`'s), the hash of the `sources` that it was built of, and whether the checkout's have changed since |
 
 The kernel engines add `kernel`, `emulator`, `loaded`, `wall_s` and `verified` ([what they say](../how-to/vm.md)).

@@ -103,6 +103,10 @@ class Engine(ABC):
         """Advice behind the list of names that a flow may use, where it names another existing algorithm."""
         return ""
 
+    def absence(self, algorithm: str) -> str | None:
+        """What this machine needs for an algorithm that the engine has, where it has not; else None."""
+        return None
+
     def refusals(self, scenario: Json, options: Options) -> list[Refusal]:
         """Why this engine cannot run the scenario, as far as is known without starting anything."""
         return invalid(scenario, self.algorithms(options))

@@ -29,8 +29,9 @@ def algorithms() -> list[Row]:
     quic = [
         {
             "name": row["name"],
-            "file": f"crates/quic/src/{row['name'].partition('/')[0]}.rs",
-            "models": f"{row['title']} ({row['release']})",
+            "file": f"crates/quic/src/{row['stack'].replace('-', '_')}.rs",
+            "models": f"{row['title']} ({row['release']})"
+            + ("; not installed here" if row["absent"] else ""),
             "parameters": [],
         }
         for row in _core.quic_table()

@@ -152,10 +152,12 @@ def _advised(
     name = str(error.value).strip('"')
     if name in algorithm_names or name not in (*_core.ALGORITHMS, *_core.QUIC):
         return error
+    engine = engines.named(engines.parse(content.get("engine") or engines.DEFAULT)[0])
+    if absent := engine.absence(name):
+        return BadInputError(error.field, Raw(str(error.value)), absent, error.source)
     if name in _core.QUIC:
         advice = "; the QUIC stacks run in the engine sim"
         return BadInputError(error.field, Raw(str(error.value)), error.expected + advice, error.source)
-    engine = engines.named(engines.parse(content.get("engine") or engines.DEFAULT)[0])
     return BadInputError(
         error.field, Raw(str(error.value)), error.expected + engine.lacking(name), error.source
     )

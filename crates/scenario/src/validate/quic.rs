@@ -55,10 +55,13 @@ pub(super) fn check_options(
     report: &mut Report,
 ) {
     let transport = format!("{at}.transport");
-    let own = match find(cc) {
+    let control = match find(cc) {
         Err(expected) => return report.add(format!("{transport}.cc"), format!("{cc:?}"), expected),
-        Ok(Control::Stack(..)) => None,
-        Ok(Control::Own(name)) => Some(name),
+        Ok(control) => control,
+    };
+    let own = match control {
+        Control::Stack(..) => None,
+        Control::Own(name) => Some(name),
     };
     let of_algorithm = of_algorithm(options);
     if let Some(name) = own {
@@ -75,6 +78,12 @@ pub(super) fn check_options(
     let of_connection =
         options.iter().filter(|(name, _)| own.is_none() || !of_algorithm.contains_key(*name));
     let of_connection = of_connection.map(|(name, value)| (name.clone(), *value)).collect();
+    let stack = control.stack();
+    for name in stack.lacks().iter().filter(|name| options.contains_key(**name)) {
+        let value = options[*name].to_string();
+        let expected = format!("none: {} has no setting for it ({cc})", stack.release());
+        report.add(format!("{transport}.cc_options.{name}"), value, expected);
+    }
     if let Err((name, expected)) = dragstrip_cc::check_options(PARAMETERS, &of_connection) {
         let value = options.get(&name).map_or_else(String::new, f64::to_string);
         report.add(format!("{transport}.cc_options.{name}"), value, format!("{expected} ({cc})"));

@@ -30,9 +30,6 @@ impl<O: Observer> Outbox for Out<'_, O> {
     }
 }
 
-/// Calls of an endpoint at one instant, after each of which its timer is due at once; one more ends the connection.
-const WAKES_MAX: u32 = 10_000;
-
 impl<O: Observer> World<O> {
     /// Lets an endpoint act, and looks after what has come of it.
     fn drive_quic(
@@ -44,15 +41,9 @@ impl<O: Observer> World<O> {
         let QuicSocket { first_hop, dscp, endpoint, .. } = &mut self.quic[index];
         let mut out = Out { network: &mut self.network, first_hop: *first_hop, dscp: *dscp, now };
         act(endpoint, &mut out, now);
-        // A stack may ask for a moment that has passed.
-        let deadline = endpoint.deadline().max(now);
-        let mut loss = endpoint.take_loss();
+        let deadline = endpoint.deadline();
+        let loss = endpoint.take_loss();
         let socket = &mut self.quic[index];
-        socket.wakes_now = if deadline == now { socket.wakes_now + 1 } else { 0 };
-        if socket.wakes_now > WAKES_MAX && loss.is_none() {
-            socket.endpoint.close();
-            loss = Some(format!("its timer is still due after {WAKES_MAX} calls"));
-        }
         if deadline != socket.scheduled {
             socket.scheduled = deadline;
             self.network.calendar.set(self.layout.quic + index as Source, deadline);

@@ -28,14 +28,23 @@ class Simulator(Engine):
     captures = True
 
     def algorithms(self, options: Options) -> list[str]:
-        """The algorithms of `crates/cc`, and those of the QUIC stacks."""
-        return [*_core.ALGORITHMS, *_core.QUIC]
+        """The algorithms of `crates/cc`, and those of the QUIC stacks that this machine can run."""
+        from dragstrip.engines.sim import quic
+
+        return [*_core.ALGORITHMS, *quic.runnable()]
+
+    def absence(self, algorithm: str) -> str | None:
+        """Of a QUIC stack its library, with the package that has it."""
+        from dragstrip.engines.sim import quic
+
+        return quic.absence(algorithm)
 
     def refusals(self, scenario: Json, options: Options) -> list[Refusal]:
-        """Also programs of the user's own, which need a kernel."""
+        """Also programs of the user's own, which need a kernel, and QUIC stacks whose library is missing."""
         from dragstrip.engines.agent.flow_programs import refused
+        from dragstrip.engines.sim import quic
 
-        return [*super().refusals(scenario, options), *refused(scenario)]
+        return [*super().refusals(scenario, options), *refused(scenario), *quic.refused(scenario)]
 
     def build(self, options: Options) -> str:
         """A fingerprint of what it does."""
@@ -95,6 +104,7 @@ def simulate(
         from dragstrip.model.recording.core_build import blamed
 
         raise blamed(str(error)) or FaultError(f"{error} with its scenario.json") from None
+    from dragstrip.engines.sim import quic
     from dragstrip.model.recording import (  # Arrow: not before there is something to hold
         CoreTables,
         Recording,
@@ -107,6 +117,8 @@ def simulate(
         "started": started.isoformat(timespec="seconds"),
         "recording_sha256": outcome["sha256"],
     }
+    if stacks := quic.releases(scenario):
+        provenance["stacks"] = stacks
     return Recording(scenario, CoreTables(outcome["tables"]), provenance, core)
 
 

@@ -2,8 +2,8 @@
 
 Somebody who works on an algorithm changes its figures and not its version; runs of the old build must not
 be taken for the new one's. The fingerprint is a hash over short runs of every algorithm, so it is the same on
-every machine and differs where the behaviour of these runs does. It is no proof: a change that only shows
-elsewhere keeps it.
+every machine with the same libraries of QUIC stacks, and differs where the behaviour of these runs does. It
+is no proof: a change that only shows elsewhere keeps it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from dragstrip import _core
+from dragstrip.engines.sim import quic
 from dragstrip.model.recording.core_build import own_algorithms
 
 HTB: dict[str, Any] = {"kind": "htb", "burst_bytes": 1600, "cburst_bytes": 1600}
@@ -62,7 +63,7 @@ def fingerprint() -> str:
     for path in PATHS:
         for name in own_algorithms():
             digest.update(_core.Scenario(_scenario(path, name)).run()["sha256"].encode())
-    for name in _core.QUIC:
+    for name in quic.runnable():
         digest.update(_core.Scenario(_quic(_scenario(PATHS[0], name))).run()["sha256"].encode())
     return digest.hexdigest()
 
