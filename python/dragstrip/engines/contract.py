@@ -102,7 +102,7 @@ class Engine(ABC):
         return ""
 
     def absence(self, algorithm: str) -> str | None:
-        """What this machine needs for an algorithm that the engine has, where it has not; else None."""
+        """Return what this machine needs for an algorithm of the engine's and does not have; None if nothing."""
         return None
 
     def refusals(self, scenario: Json, options: Options) -> list[Refusal]:

@@ -63,7 +63,7 @@ def fingerprint() -> str:
     for path in PATHS:
         for name in own_algorithms():
             digest.update(_core.Scenario(_scenario(path, name)).run()["sha256"].encode())
-    for name in quic.runnable():
+    for name in quic.runnable_words():
         digest.update(_core.Scenario(_quic(_scenario(PATHS[0], name))).run()["sha256"].encode())
     return digest.hexdigest()
 

@@ -34,7 +34,7 @@ def refused(scenario: Json) -> list[Refusal]:
     ]
 
 
-def runnable() -> list[str]:
+def runnable_words() -> list[str]:
     """Return the words of the congestion controls whose stack this machine can run."""
     return [row["name"] for row in _core.quic_table() if not row["absent"]]
 
