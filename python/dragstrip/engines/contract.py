@@ -102,7 +102,7 @@ class Engine(ABC):
         return ""
 
     def absence(self, algorithm: str) -> str | None:
-        """Return what this machine needs for an algorithm of the engine's and does not have; None if nothing."""
+        """Return what this machine lacks for an algorithm of the engine, such as a library, or None."""
         return None
 
     def refusals(self, scenario: Json, options: Options) -> list[Refusal]:
