@@ -39,6 +39,11 @@ def runnable_words() -> list[str]:
     return [row["name"] for row in _core.quic_table() if not row["absent"]]
 
 
+def words_of_build() -> list[str]:
+    """Return the words of the congestion controls whose stack is a part of this build, not a library."""
+    return [row["name"] for row in _core.quic_table() if not row["library"]]
+
+
 def absence(word: str) -> str | None:
     """Return what a word of a QUIC stack needs that this machine does not have; None if it has everything."""
     absent: str | None = next((row["absent"] for row in _core.quic_table() if row["name"] == word), None)
