@@ -242,6 +242,8 @@ CAUSES = """
 - **BBR of ngtcp2** holds what its window permits. It paces at its estimate of the path's rate (9.716 of 9.722 Mbit/s of payload), Linux's
   1 % below it (`bbr_rate_bytes_per_sec`), and the window is 141 kB, two bandwidth-delay products and thirty packets. A buffer that
   is smaller overflows all the time.
+- **BBR of s2n-quic** estimates 11.55 Mbit/s where the path carries 9.72 of payload, and paces at that (`samples.pacing_bps`): in a deep
+  buffer it holds what its window of 135 kB permits. Why its estimate is above the path's rate is not separated.
 - **Beside others in a deep buffer** who overshoots in slow start holds the buffer while the other recovers: the CUBICs without HyStart
   have 70 to 76 %, those with it about half or less.
 - **Not separated**: why QUIC's flows have a third in place of half beside Linux's CUBIC in a buffer of one bandwidth-delay product.
