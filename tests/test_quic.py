@@ -99,6 +99,12 @@ def test_a_recording_names_the_releases_of_its_stacks(tmp_path: Path) -> None:
     assert sorted(provenance.get("stacks", []) for provenance in provenances) == [[], ["noq-proto 1.4.0"]]
 
 
+def test_a_build_is_the_same_with_and_without_a_library() -> None:
+    words = quic.words_of_build()
+    assert "noq/cubic" in words
+    assert not any(word.startswith("ngtcp2/") for word in words)
+
+
 def test_every_word_has_its_stack_and_its_release() -> None:
     for row in _core.quic_table():
         assert row["name"].startswith(f"{row['stack']}/")

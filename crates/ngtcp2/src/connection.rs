@@ -1,13 +1,14 @@
 //! A connection as a safe object.
 
 use crate::callbacks::{Context, callbacks};
-use crate::contract::{Algorithm, Config, Handshake, ID_BYTES, Role, State, Written};
+use crate::contract::{Config, Handshake, ID_BYTES, Output, Role, State};
 use crate::layout::{
     Address, AddressSlice, Cid, CloseError, Conn, ConnStat, CryptoAead, CryptoCtx, ERR_DRAINING,
     ERR_STREAM_DATA_BLOCKED, ERR_STREAM_SHUT_WR, PROTOCOL_V1, PacketHeader, PacketInfo, Path,
-    STRUCTURES, Settings, TAG_BYTES, TransportParams, VARINT_MAX,
+    STRUCTURES, TAG_BYTES,
 };
 use crate::library::{Library, library};
+use crate::settings;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -58,15 +59,6 @@ fn cid(random: &mut dragstrip_units::Stream) -> Cid {
     let mut cid = Cid { len: ID_BYTES, ..Default::default() };
     cid.data[..ID_BYTES].copy_from_slice(&random.next_u64().to_le_bytes());
     cid
-}
-
-fn algorithm_number(algorithm: Algorithm) -> c_int {
-    match algorithm {
-        Algorithm::Reno => 0,
-        Algorithm::Cubic => 1,
-        Algorithm::Bbr => 2,
-        Algorithm::Bbr2 => 3,
-    }
 }
 
 impl Connection {
@@ -122,9 +114,8 @@ impl Connection {
         let ends = if is_client { &CLIENT_ENDS } else { &SERVER_ENDS };
         let mut connection =
             Self { library, conn: ptr::null_mut(), context, addresses: ends, error: 0 };
-        let settings = settings(library, &config, context.cast(), now_ns);
-        let mut params = params(library, &config, original);
-        params.initial_scid = scid;
+        let settings = settings::settings(library, &config, context.cast(), now_ns);
+        let params = settings::params(library, &config, scid, original);
         let new = if is_client { library.client_new } else { library.server_new };
         // SAFETY: the library copies what it is shown, but for the context, which lives as long as the connection.
         let outcome = unsafe {
@@ -227,7 +218,7 @@ impl Connection {
         stream: Option<i64>,
         data: &'static [u8],
         now_ns: u64,
-    ) -> Written {
+    ) -> Output {
         let (mut info, mut accepted) = (PacketInfo::default(), -1);
         let (dest, room) = (buffer.as_mut_ptr(), buffer.len());
         let (stream, (from, len)) = match stream {
@@ -252,14 +243,14 @@ impl Connection {
             )
         } as i64;
         match outcome {
-            0 => Written::Nothing,
+            0 => Output::Nothing,
             len if len > 0 => {
-                Written::Datagram { len: len as usize, data: accepted.max(0) as usize }
+                Output::Datagram { len: len as usize, data: accepted.max(0) as usize }
             }
-            ERR_STREAM_DATA_BLOCKED | ERR_STREAM_SHUT_WR => Written::Full,
+            ERR_STREAM_DATA_BLOCKED | ERR_STREAM_SHUT_WR => Output::Full,
             error => match self.checked(error as c_int) {
-                Ok(()) => Written::Nothing,
-                Err(reason) => Written::Lost(reason),
+                Ok(()) => Output::Nothing,
+                Err(reason) => Output::Lost(reason),
             },
         }
     }
@@ -381,40 +372,4 @@ impl Drop for Connection {
             drop(Box::from_raw(self.context));
         }
     }
-}
-
-fn settings(library: &Library, config: &Config, context: *mut c_void, now_ns: u64) -> Settings {
-    let mut settings = MaybeUninit::<Settings>::zeroed();
-    // SAFETY: the library fills the structure, of which zeroes are a value, too.
-    let mut settings = unsafe {
-        (library.settings_default)(STRUCTURES, settings.as_mut_ptr());
-        settings.assume_init()
-    };
-    settings.cc_algo = algorithm_number(config.algorithm);
-    settings.initial_ts = now_ns;
-    settings.rand_ctx = context;
-    settings.max_tx_udp_payload_size = config.payload_bytes.into();
-    settings.no_tx_udp_payload_size_shaping = 1;
-    settings.no_pmtud = 1;
-    if let Some(packets) = config.ack_packets {
-        settings.ack_thresh = packets as usize;
-    }
-    settings
-}
-
-fn params(library: &Library, config: &Config, original: Option<Cid>) -> TransportParams {
-    let mut params = MaybeUninit::<TransportParams>::zeroed();
-    // SAFETY: as in `settings`.
-    let mut params = unsafe {
-        (library.params_default)(STRUCTURES, params.as_mut_ptr());
-        params.assume_init()
-    };
-    params.max_stream_data_uni = config.stream_window;
-    params.max_data = VARINT_MAX;
-    params.max_streams_uni = config.streams;
-    params.max_idle_timeout = config.idle_timeout_ns;
-    if let Some(original) = original {
-        params.original_dcid = original;
-    }
-    params
 }

@@ -51,9 +51,9 @@ pub struct Config {
 /// Keys of a level of encryption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Of the handshake.
+    /// Keys of the handshake.
     Handshake,
-    /// Of the data.
+    /// Keys of the data.
     OneRtt,
 }
 
@@ -73,7 +73,7 @@ pub trait Handshake: Send + Sync {
 
 /// Outcome of a call for a datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Written {
+pub enum Output {
     /// A datagram was written to the buffer.
     Datagram {
         /// Its length, bytes.

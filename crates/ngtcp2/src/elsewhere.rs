@@ -1,6 +1,6 @@
 //! A platform whose structures are not known: there is no connection.
 
-use crate::{Absent, Config, Handshake, State, Written};
+use crate::{Absent, Config, Handshake, Output, State};
 
 /// Version of the library.
 ///
@@ -33,7 +33,7 @@ impl Connection {
         match *self {}
     }
 
-    pub fn write(&mut self, _: &mut [u8], _: Option<i64>, _: &'static [u8], _: u64) -> Written {
+    pub fn write(&mut self, _: &mut [u8], _: Option<i64>, _: &'static [u8], _: u64) -> Output {
         match *self {}
     }
 

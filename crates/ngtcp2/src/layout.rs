@@ -229,7 +229,7 @@ pub struct Info {
 }
 
 /// A callback that is not set.
-pub type Unset = Option<unsafe extern "C" fn()>;
+pub type NoCallback = Option<unsafe extern "C" fn()>;
 pub type OnConn = Option<unsafe extern "C" fn(*mut Conn, *mut c_void) -> c_int>;
 pub type DeleteKey = Option<unsafe extern "C" fn(*mut Conn, *mut KeyCtx, *mut c_void)>;
 /// `ngtcp2_encrypt` and `ngtcp2_decrypt`.
@@ -270,8 +270,8 @@ pub struct Callbacks {
         Option<unsafe extern "C" fn(*mut Conn, *const Cid, *mut c_void) -> c_int>,
     pub recv_crypto_data:
         Option<unsafe extern "C" fn(*mut Conn, c_int, u64, *const u8, usize, *mut c_void) -> c_int>,
-    pub handshake_completed: Unset,
-    pub recv_version_negotiation: Unset,
+    pub handshake_completed: NoCallback,
+    pub recv_version_negotiation: NoCallback,
     pub encrypt: Cipher,
     pub decrypt: Cipher,
     pub hp_mask: Option<
@@ -291,40 +291,40 @@ pub struct Callbacks {
     >,
     pub acked_stream_data_offset:
         Option<unsafe extern "C" fn(*mut Conn, i64, u64, u64, *mut c_void, *mut c_void) -> c_int>,
-    pub stream_open: Unset,
-    pub stream_close: Unset,
-    pub recv_stateless_reset: Unset,
+    pub stream_open: NoCallback,
+    pub stream_close: NoCallback,
+    pub recv_stateless_reset: NoCallback,
     pub recv_retry:
         Option<unsafe extern "C" fn(*mut Conn, *const PacketHeader, *mut c_void) -> c_int>,
-    pub extend_max_local_streams_bidi: Unset,
-    pub extend_max_local_streams_uni: Unset,
+    pub extend_max_local_streams_bidi: NoCallback,
+    pub extend_max_local_streams_uni: NoCallback,
     pub rand: Option<unsafe extern "C" fn(*mut u8, usize, *const *mut c_void)>,
     pub get_new_connection_id:
         Option<unsafe extern "C" fn(*mut Conn, *mut Cid, *mut u8, usize, *mut c_void) -> c_int>,
-    pub remove_connection_id: Unset,
+    pub remove_connection_id: NoCallback,
     pub update_key: UpdateKey,
-    pub path_validation: Unset,
-    pub select_preferred_addr: Unset,
-    pub stream_reset: Unset,
-    pub extend_max_remote_streams_bidi: Unset,
-    pub extend_max_remote_streams_uni: Unset,
-    pub extend_max_stream_data: Unset,
-    pub dcid_status: Unset,
-    pub handshake_confirmed: Unset,
-    pub recv_new_token: Unset,
+    pub path_validation: NoCallback,
+    pub select_preferred_addr: NoCallback,
+    pub stream_reset: NoCallback,
+    pub extend_max_remote_streams_bidi: NoCallback,
+    pub extend_max_remote_streams_uni: NoCallback,
+    pub extend_max_stream_data: NoCallback,
+    pub dcid_status: NoCallback,
+    pub handshake_confirmed: NoCallback,
+    pub recv_new_token: NoCallback,
     pub delete_crypto_aead_ctx: DeleteKey,
     pub delete_crypto_cipher_ctx: DeleteKey,
-    pub recv_datagram: Unset,
-    pub ack_datagram: Unset,
-    pub lost_datagram: Unset,
+    pub recv_datagram: NoCallback,
+    pub ack_datagram: NoCallback,
+    pub lost_datagram: NoCallback,
     pub get_path_challenge_data:
         Option<unsafe extern "C" fn(*mut Conn, *mut u8, *mut c_void) -> c_int>,
-    pub stream_stop_sending: Unset,
+    pub stream_stop_sending: NoCallback,
     pub version_negotiation:
         Option<unsafe extern "C" fn(*mut Conn, u32, *const Cid, *mut c_void) -> c_int>,
-    pub recv_rx_key: Unset,
-    pub recv_tx_key: Unset,
-    pub early_data_rejected: Unset,
+    pub recv_rx_key: NoCallback,
+    pub recv_tx_key: NoCallback,
+    pub early_data_rejected: NoCallback,
 }
 
 /// Sizes and places as a C compiler has them.

@@ -20,11 +20,13 @@ mod elsewhere;
 mod layout;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod library;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod settings;
 
 pub use absent::Absent;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub use connection::Connection;
-pub use contract::{Algorithm, Config, Handshake, ID_BYTES, Level, Role, State, Written};
+pub use contract::{Algorithm, Config, Handshake, ID_BYTES, Level, Output, Role, State};
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 pub use elsewhere::{Connection, version};
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]

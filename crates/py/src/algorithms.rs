@@ -17,6 +17,7 @@ pub fn quic_table() -> Value {
             "title": about.title,
             "release": about.stack.release(),
             "stack": about.stack.name(),
+            "library": about.stack.is_library(),
             "absent": absent,
         })
     };

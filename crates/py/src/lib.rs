@@ -72,8 +72,8 @@ fn algorithm_table(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     to_python(py, &algorithms::table())
 }
 
-/// Returns the congestion controls of QUIC's stacks, a dict each: name, title, release, stack, and `absent`,
-/// why this machine cannot run it.
+/// Returns the congestion controls of QUIC's stacks, a dict each: name, title, release, stack, `library`, whether it is one, and
+/// `absent`, which names it and its package where this machine lacks it.
 #[pyfunction]
 fn quic_table(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     to_python(py, &algorithms::quic_table())

@@ -6,7 +6,7 @@ use crate::connection::Connection;
 use crate::contract::Control;
 use crate::contract::{Outbox, Settings, Snapshot, Unavailable};
 #[cfg(feature = "stacks")]
-use crate::guard::Guarded;
+use crate::guard::Guard;
 use dragstrip_cc::program::Fault;
 use dragstrip_scenario::quic::Stack;
 use dragstrip_units::Instant;
@@ -15,7 +15,7 @@ use std::fmt;
 /// One end of a connection.
 pub struct Endpoint {
     #[cfg(feature = "stacks")]
-    connection: Guarded,
+    connection: Guard,
     #[cfg(not(feature = "stacks"))]
     connection: Never,
 }
@@ -43,7 +43,7 @@ impl Endpoint {
                 crate::s2n_quic::connection(settings, algorithm)
             }
         };
-        Ok(Self { connection: Guarded::new(connection, settings.payload_bytes) })
+        Ok(Self { connection: Guard::new(connection, settings.payload_bytes) })
     }
 }
 

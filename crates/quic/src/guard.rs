@@ -1,4 +1,4 @@
-//! What a stack may not do: a timer that is always due, a datagram beyond the MTU. It ends its connection, and nothing else.
+//! Limits of every stack: a timer that is always due or a datagram beyond the MTU ends the connection, and nothing else.
 
 use crate::connection::Connection;
 use crate::contract::{Outbox, Snapshot};
@@ -9,7 +9,7 @@ use dragstrip_units::Instant;
 const WAKES_MAX: u32 = 10_000;
 
 /// A connection under guard.
-pub(crate) struct Guarded {
+pub(crate) struct Guard {
     connection: Box<dyn Connection + Send + Sync>,
     payload_bytes: usize,
     deadline: Instant,
@@ -19,14 +19,14 @@ pub(crate) struct Guarded {
 }
 
 /// Lets datagrams of up to a size through.
-struct Bounded<'a> {
+struct Bound<'a> {
     out: &'a mut dyn Outbox,
     payload_bytes: usize,
     /// Length of one that was too large.
     beyond: Option<usize>,
 }
 
-impl Outbox for Bounded<'_> {
+impl Outbox for Bound<'_> {
     fn send(&mut self, payload: &[u8]) {
         if payload.len() > self.payload_bytes {
             self.beyond = Some(payload.len());
@@ -36,7 +36,7 @@ impl Outbox for Bounded<'_> {
     }
 }
 
-impl Guarded {
+impl Guard {
     pub fn new(connection: Box<dyn Connection + Send + Sync>, payload_bytes: u16) -> Self {
         Self {
             connection,
@@ -54,9 +54,9 @@ impl Guarded {
         out: &mut dyn Outbox,
         act: impl FnOnce(&mut (dyn Connection + Send + Sync), &mut dyn Outbox),
     ) {
-        let mut bounded = Bounded { out, payload_bytes: self.payload_bytes, beyond: None };
-        act(self.connection.as_mut(), &mut bounded);
-        if let Some(bytes) = bounded.beyond {
+        let mut bound = Bound { out, payload_bytes: self.payload_bytes, beyond: None };
+        act(self.connection.as_mut(), &mut bound);
+        if let Some(bytes) = bound.beyond {
             let most = self.payload_bytes;
             self.end(format!("its datagram of {bytes} bytes is beyond the MTU's {most}"));
         }
@@ -79,7 +79,7 @@ impl Guarded {
     }
 }
 
-impl Connection for Guarded {
+impl Connection for Guard {
     fn open(&mut self, now: Instant, out: &mut dyn Outbox) {
         self.act(now, out, |connection, out| connection.open(now, out));
     }
@@ -194,15 +194,15 @@ mod tests {
         }
     }
 
-    fn guarded(bytes: usize, deadline: Instant) -> Guarded {
-        Guarded::new(Box::new(Fake { bytes, deadline, closed: false }), 1_472)
+    fn guard(bytes: usize, deadline: Instant) -> Guard {
+        Guard::new(Box::new(Fake { bytes, deadline, closed: false }), 1_472)
     }
 
     #[test]
     fn a_datagram_beyond_the_mtu_is_not_sent_and_ends_the_connection() {
         let mut sizes = Sizes::default();
         for (bytes, sent) in [(1_472, true), (1_473, false)] {
-            let mut endpoint = guarded(bytes, Instant::from_nanos(9));
+            let mut endpoint = guard(bytes, Instant::from_nanos(9));
             endpoint.open(Instant::from_nanos(5), &mut sizes);
             assert_eq!(endpoint.take_loss().is_none(), sent);
             assert_eq!(endpoint.deadline() == Instant::NEVER, !sent);
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn a_timer_in_the_past_is_due_now_and_one_that_stays_due_ends_the_connection() {
         let (mut sizes, now) = (Sizes::default(), Instant::from_nanos(5));
-        let mut endpoint = guarded(0, Instant::from_nanos(3));
+        let mut endpoint = guard(0, Instant::from_nanos(3));
         for _ in 0..WAKES_MAX {
             endpoint.on_deadline(now, &mut sizes);
             assert_eq!(endpoint.deadline(), now);
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn a_timer_that_is_always_late_is_no_fault() {
         let mut sizes = Sizes::default();
-        let mut endpoint = guarded(0, Instant::from_nanos(3));
+        let mut endpoint = guard(0, Instant::from_nanos(3));
         for at in 3..u64::from(2 * WAKES_MAX) {
             endpoint.on_deadline(Instant::from_nanos(at), &mut sizes);
         }

@@ -10,7 +10,7 @@ use crate::handshake;
 use crate::secrets::{Secret, Secrets};
 use crate::seeds::{CID_BYTES, draws};
 use dragstrip_cc::program::Fault;
-use dragstrip_ngtcp2::{self as library, Config, State, Written};
+use dragstrip_ngtcp2::{self as library, Config, Output, State};
 use dragstrip_scenario::quic::{Algorithm, FlowSettings};
 use dragstrip_units::Instant;
 
@@ -165,7 +165,7 @@ impl End {
             let stream = has_data.then(|| self.streams[self.data.turn % self.streams.len()]);
             let data = &ZEROES[..self.data.next_len()];
             match connection.write(&mut self.buffer, stream, data, now.as_nanos()) {
-                Written::Datagram { len, data } => {
+                Output::Datagram { len, data } => {
                     out.send(&self.buffer[..len]);
                     self.figures.packets_sent += 1;
                     self.data.written += data as u64;
@@ -176,12 +176,12 @@ impl End {
                         break;
                     }
                 }
-                Written::Full => {
+                Output::Full => {
                     self.data.turn += 1;
                     full += 1;
                 }
-                Written::Nothing => break,
-                Written::Lost(reason) => return self.lose(reason, now, out),
+                Output::Nothing => break,
+                Output::Lost(reason) => return self.lose(reason, now, out),
             }
         }
         connection.end_burst(now.as_nanos());

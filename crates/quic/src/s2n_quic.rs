@@ -12,7 +12,7 @@ use config::Config;
 use dragstrip_cc::program::Fault;
 use dragstrip_scenario::quic::Algorithm;
 use dragstrip_units::Instant;
-use providers::{Engine, Incoming, Told, Watch, locked};
+use providers::{Engine, Figures, Incoming, Watch, lock};
 use s2n_quic_core::inet::SocketAddress;
 use s2n_quic_core::recovery::congestion_controller;
 use s2n_quic_core::recovery::{bbr, cubic};
@@ -48,7 +48,7 @@ struct Handles {
 /// One end of a connection.
 struct End {
     handles: Mutex<Handles>,
-    told: Arc<Mutex<Told>>,
+    figures: Arc<Mutex<Figures>>,
     role: Role,
     stream_count: u32,
     data: Data,
@@ -57,8 +57,8 @@ struct End {
     closed: bool,
     loss: Option<String>,
     deadline: Instant,
-    /// What it had told after the last input.
-    last: Told,
+    /// Figures after the last input.
+    last: Figures,
     rtt_new: bool,
 }
 
@@ -81,7 +81,7 @@ fn address(role: Role) -> SocketAddress {
 }
 
 /// Starts one end with a congestion control.
-fn started<C: congestion_controller::Endpoint>(
+fn start<C: congestion_controller::Endpoint>(
     settings: &Settings<'_>,
     watch: Watch,
     control: C,
@@ -119,18 +119,18 @@ pub(crate) fn connection(
     settings: &Settings<'_>,
     algorithm: Algorithm,
 ) -> Box<dyn Connection + Send + Sync> {
-    let told = Arc::<Mutex<Told>>::default();
+    let figures = Arc::<Mutex<Figures>>::default();
     let is_bbr = matches!(algorithm, Algorithm::Bbr | Algorithm::Bbr2);
-    let watch = Watch { told: Arc::clone(&told), has_threshold: !is_bbr };
+    let watch = Watch { figures: Arc::clone(&figures), has_threshold: !is_bbr };
     let window = settings.flow.initial_window;
     let window = window.map(|packets| packets * u32::from(settings.payload_bytes));
     let handles = match algorithm {
-        Algorithm::Bbr | Algorithm::Bbr2 => started(settings, watch, control!(bbr, window)),
-        Algorithm::Cubic | Algorithm::NewReno => started(settings, watch, control!(cubic, window)),
+        Algorithm::Bbr | Algorithm::Bbr2 => start(settings, watch, control!(bbr, window)),
+        Algorithm::Cubic | Algorithm::NewReno => start(settings, watch, control!(cubic, window)),
     };
     Box::new(End {
         handles: Mutex::new(handles),
-        told,
+        figures,
         role: settings.role,
         stream_count: settings.flow.streams,
         data: Data::default(),
@@ -139,7 +139,7 @@ pub(crate) fn connection(
         closed: false,
         loss: None,
         deadline: Instant::NEVER,
-        last: Told::default(),
+        last: Figures::default(),
         rtt_new: false,
     })
 }
@@ -235,11 +235,11 @@ impl End {
         }
         let deadline = handles.engine.as_ref().and_then(|engine| engine.deadline());
         self.deadline = deadline.map_or(Instant::NEVER, simulated_time);
-        let mut told = locked(&self.told);
-        if let Some(reason) = told.loss.take() {
+        let mut figures = lock(&self.figures);
+        if let Some(reason) = figures.loss.take() {
             self.loss.get_or_insert(reason);
         }
-        self.last = told.clone();
+        self.last = figures.clone();
     }
 }
 
@@ -278,7 +278,7 @@ impl Connection for End {
             engine.receive(Incoming { payload: Some(&mut payload), from }, stack_time(now));
         }
         // A datagram that takes packets out of flight is an acknowledgement, with a sample.
-        let in_flight = locked(&self.told).bytes_in_flight;
+        let in_flight = lock(&self.figures).bytes_in_flight;
         self.rtt_new |= in_flight < self.last.bytes_in_flight;
         self.drive(now, out);
     }
@@ -302,20 +302,20 @@ impl Connection for End {
     }
 
     fn snapshot(&self) -> Snapshot {
-        let told = &self.last;
+        let figures = &self.last;
         Snapshot {
-            cwnd_bytes: told.cwnd_bytes,
-            ssthresh_bytes: told.ssthresh_bytes,
-            bytes_in_flight: told.bytes_in_flight,
-            srtt_ns: told.rtts_ns.map(|[_, _, smoothed]| smoothed),
-            rtt_ns: told.rtts_ns.map(|[last, _, _]| last),
-            min_rtt_ns: told.rtts_ns.map(|[_, least, _]| least),
-            pacing_bps: told.pacing_bps,
-            bytes_acked: told.bytes_acked,
+            cwnd_bytes: figures.cwnd_bytes,
+            ssthresh_bytes: figures.ssthresh_bytes,
+            bytes_in_flight: figures.bytes_in_flight,
+            srtt_ns: figures.rtts_ns.map(|[_, _, smoothed]| smoothed),
+            rtt_ns: figures.rtts_ns.map(|[last, _, _]| last),
+            min_rtt_ns: figures.rtts_ns.map(|[_, least, _]| least),
+            pacing_bps: figures.pacing_bps,
+            bytes_acked: figures.bytes_acked,
             bytes_written: self.data.written,
-            packets_sent: told.packets_sent,
-            packets_lost: told.packets_lost,
-            reductions: told.reductions,
+            packets_sent: figures.packets_sent,
+            packets_lost: figures.packets_lost,
+            reductions: figures.reductions,
             established: self.established,
             idle: self.data.next_len() == 0,
         }

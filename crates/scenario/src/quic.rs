@@ -34,6 +34,15 @@ impl Stack {
         }
     }
 
+    /// True if it is a library that a machine may lack, not a part of this build.
+    #[must_use]
+    pub const fn is_library(self) -> bool {
+        match self {
+            Self::Ngtcp2 => true,
+            Self::Noq | Self::Quinn | Self::S2nQuic => false,
+        }
+    }
+
     /// Parameters of a flow that it has no setting for.
     #[must_use]
     pub const fn lacks(self) -> &'static [&'static str] {

@@ -303,7 +303,7 @@ fn parameters_of_a_connection_change_what_they_name() {
         let apart = four < 8.0 && four > 4.0 && eight > four * 1.1;
         assert!(apart, "{word}: {four} and {eight} Mbit/s");
         if word.starts_with("s2n-quic/") {
-            continue; // it acknowledges every ninth packet or so, without a setting
+            continue; // it acknowledges every tenth packet, without a setting
         }
         // One acknowledgement for eleven packets in place of two.
         let acks = |scenario: &Scenario| {

@@ -104,7 +104,7 @@ class Engine(ABC):
         return ""
 
     def absence(self, algorithm: str) -> str | None:
-        """What this machine needs for an algorithm that the engine has, where it has not; else None."""
+        """Return what this machine lacks for an algorithm of the engine, such as a library, or None."""
         return None
 
     def refusals(self, scenario: Json, options: Options) -> list[Refusal]:

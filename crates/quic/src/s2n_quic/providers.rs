@@ -1,4 +1,4 @@
-//! What s2n-quic takes from its providers: connection IDs, tokens, randomness, events, and the way to the network.
+//! Parts that s2n-quic takes from its caller: connection IDs, tokens, randomness, events, and the way to the network.
 
 use crate::contract::Outbox;
 use crate::seeds::CID_BYTES;
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 
 /// The value behind a lock that only one thread takes.
-pub fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -123,9 +123,9 @@ impl path::migration::Validator for NoMigration {
     }
 }
 
-/// What a connection has told.
+/// Figures of a connection, as its events give them.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
+pub struct Figures {
     pub cwnd_bytes: u64,
     pub bytes_in_flight: u64,
     /// Last, least and smoothed RTT, ns.
@@ -142,9 +142,9 @@ pub struct Told {
     pub loss: Option<String>,
 }
 
-/// Keeps what connections tell.
+/// Keeps the figures of a connection's events.
 pub struct Watch {
-    pub told: Arc<Mutex<Told>>,
+    pub figures: Arc<Mutex<Figures>>,
     /// The congestion control has a threshold.
     pub has_threshold: bool,
 }
@@ -160,7 +160,7 @@ impl event::Subscriber for Watch {
     }
 
     fn on_packet_sent(&mut self, (): &mut (), _: &events::ConnectionMeta, _: &events::PacketSent) {
-        locked(&self.told).packets_sent += 1;
+        lock(&self.figures).packets_sent += 1;
     }
 
     fn on_packet_lost(
@@ -169,7 +169,7 @@ impl event::Subscriber for Watch {
         _: &events::ConnectionMeta,
         _: &events::PacketLost<'_>,
     ) {
-        locked(&self.told).packets_lost += 1;
+        lock(&self.figures).packets_lost += 1;
     }
 
     fn on_recovery_metrics(
@@ -178,14 +178,14 @@ impl event::Subscriber for Watch {
         _: &events::ConnectionMeta,
         event: &events::RecoveryMetrics<'_>,
     ) {
-        let mut told = locked(&self.told);
-        told.cwnd_bytes = event.congestion_window.into();
-        if std::mem::take(&mut told.is_reduced) && self.has_threshold {
-            told.ssthresh_bytes = Some(told.cwnd_bytes);
+        let mut figures = lock(&self.figures);
+        figures.cwnd_bytes = event.congestion_window.into();
+        if std::mem::take(&mut figures.is_reduced) && self.has_threshold {
+            figures.ssthresh_bytes = Some(figures.cwnd_bytes);
         }
-        told.bytes_in_flight = event.bytes_in_flight.into();
+        figures.bytes_in_flight = event.bytes_in_flight.into();
         let rtts = [event.latest_rtt, event.min_rtt, event.smoothed_rtt];
-        told.rtts_ns = Some(rtts.map(|rtt| rtt.as_nanos() as u64));
+        figures.rtts_ns = Some(rtts.map(|rtt| rtt.as_nanos() as u64));
     }
 
     fn on_congestion(
@@ -194,9 +194,9 @@ impl event::Subscriber for Watch {
         _: &events::ConnectionMeta,
         _: &events::Congestion<'_>,
     ) {
-        let mut told = locked(&self.told);
-        told.reductions += 1;
-        told.is_reduced = true;
+        let mut figures = lock(&self.figures);
+        figures.reductions += 1;
+        figures.is_reduced = true;
     }
 
     fn on_slow_start_exited(
@@ -206,7 +206,7 @@ impl event::Subscriber for Watch {
         event: &events::SlowStartExited,
     ) {
         if self.has_threshold {
-            locked(&self.told).ssthresh_bytes = Some(event.congestion_window.into());
+            lock(&self.figures).ssthresh_bytes = Some(event.congestion_window.into());
         }
     }
 
@@ -216,7 +216,7 @@ impl event::Subscriber for Watch {
         _: &events::ConnectionMeta,
         event: &events::PacingRateUpdated,
     ) {
-        locked(&self.told).pacing_bps = Some(event.bytes_per_second.saturating_mul(8));
+        lock(&self.figures).pacing_bps = Some(event.bytes_per_second.saturating_mul(8));
     }
 
     fn on_tx_stream_progress(
@@ -225,7 +225,7 @@ impl event::Subscriber for Watch {
         _: &events::ConnectionMeta,
         event: &events::TxStreamProgress,
     ) {
-        locked(&self.told).bytes_acked += event.bytes as u64;
+        lock(&self.figures).bytes_acked += event.bytes as u64;
     }
 
     fn on_connection_closed(
@@ -234,7 +234,7 @@ impl event::Subscriber for Watch {
         _: &events::ConnectionMeta,
         event: &events::ConnectionClosed,
     ) {
-        locked(&self.told).loss.get_or_insert(event.error.to_string());
+        lock(&self.figures).loss.get_or_insert(event.error.to_string());
     }
 }
 

@@ -31,10 +31,10 @@ class Simulator(Engine):
         """The algorithms of `crates/cc`, and those of the QUIC stacks that this machine can run."""
         from dragstrip.engines.sim import quic
 
-        return [*_core.ALGORITHMS, *quic.runnable()]
+        return [*_core.ALGORITHMS, *quic.runnable_words()]
 
     def absence(self, algorithm: str) -> str | None:
-        """Of a QUIC stack its library, with the package that has it."""
+        """Return the library that a QUIC stack needs, with the package that has it."""
         from dragstrip.engines.sim import quic
 
         return quic.absence(algorithm)

@@ -34,9 +34,14 @@ def refused(scenario: Json) -> list[Refusal]:
     ]
 
 
-def runnable() -> list[str]:
+def runnable_words() -> list[str]:
     """Return the words of the congestion controls whose stack this machine can run."""
     return [row["name"] for row in _core.quic_table() if not row["absent"]]
+
+
+def words_of_build() -> list[str]:
+    """Return the words of the congestion controls whose stack is a part of this build, not a library."""
+    return [row["name"] for row in _core.quic_table() if not row["library"]]
 
 
 def absence(word: str) -> str | None:
