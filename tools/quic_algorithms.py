@@ -233,7 +233,7 @@ CAUSES = """
   paces neither CUBIC nor NewReno by itself. In a buffer of a quarter of a bandwidth-delay product paced TCP (`--hosts paced`) loses 79 segments with CUBIC and 84 with
   NewReno where unpaced TCP loses 55 and 70, and has the same goodput: part of the losses of the QUIC stacks is this.
 - **Bursts of s2n-quic.** Its pacer releases ten packets at a time (`MAX_BURST_PACKETS`), and its receiver acknowledges every tenth
-  (`packet_tolerance` of `ack_manager.rs`). A buffer of a quarter of a bandwidth-delay product holds eight frames, so that every
+  (`packet_tolerance` of its ACK manager). A buffer of a quarter of a bandwidth-delay product holds eight frames, so that every
   burst loses some: `s2n-quic/cubic` has less than a third of the path there.
 - **Reductions.** A QUIC window falls at once (RFC 9002), TCP's over a round trip (PRR). A recovery of TCP lasts until its holes are
   filled, one of QUIC until a packet arrives that was sent after the last loss: BBR's window is restored sooner, and in its startup
