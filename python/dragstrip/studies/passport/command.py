@@ -57,7 +57,7 @@ def read_request(
     subject = Subject(algorithm, tuple(sorted(programs.items())), tuple(files), on)
     second = None if second_engine is None else _second_engine(second_engine, on)
     for engine in (on, *([] if second is None else [second])):
-        _expect_runnable(replace(subject, on=engine))
+        expect_runnable(replace(subject, on=engine))
     chapters = suite.chapters(only, path is not None)
     options = DEFAULT_PATH if path is None else _path_options(path)
     before = None if baseline_file is None else against.read(baseline_file)
@@ -84,7 +84,7 @@ def _second_engine(name: str, on: On) -> On:
     return On(name, options, on.load if "load" in takes else ())
 
 
-def _expect_runnable(subject: Subject) -> None:
+def expect_runnable(subject: Subject) -> None:
     """Raise `BadInputError` for an algorithm that its engine does not know or would not run."""
     from dragstrip.experiment.expand import expand
 
