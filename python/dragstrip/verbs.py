@@ -350,8 +350,9 @@ def identify(capture: PathLike, *, flow: str | None = None, progress: bool = Fal
 
 @named_arguments
 def passport(
-    algorithm: str,
+    algorithm: str | None = None,
     *,
+    queue: str | None = None,
     quick: bool = False,
     only: str | None = None,
     path: PathLike | None = None,
@@ -363,6 +364,7 @@ def passport(
 ) -> PassportDocument:
     """Return what a congestion control is good at, where it fails and whom it harms, row by row.
 
+    Instead of an algorithm, `queue` is a discipline in tc's words: its rows are the scenarios of RFC 7928.
     `quick` runs the rows that decide most; `only` chooses chapters by name, with commas; `path`, by name or
     as a file, adds the rows of the chapter `path` on it; `against` is an earlier passport's file to compare
     with. With `out`, its page, JSON and experiments are written into that folder, which is empty, does not
@@ -372,15 +374,26 @@ def passport(
 
     if out is not None:
         expect_own_folder("out", Path(out), command.MARKS)
-    request = command.read_request(
-        algorithm,
-        dict(programs or {}),
-        [],
-        quick=quick,
-        only=only,
-        path=None if path is None else str(path),
-        baseline_file=None if against is None else Path(against),
-    )
+    before = None if against is None else Path(against)
+    if queue is not None:
+        from dragstrip.studies.passport.queues.command import read_request
+
+        for name, value in (("algorithm", algorithm), ("path", path), ("programs", programs)):
+            if value:
+                raise BadInputError(name, None, "is not for queue, whose flows are those of RFC 7928")
+        request = read_request(queue, quick=quick, only=only, baseline_file=before)
+    elif algorithm is None:
+        raise BadInputError("algorithm", None, "is missing; or queue")
+    else:
+        request = command.read_request(
+            algorithm,
+            dict(programs or {}),
+            [],
+            quick=quick,
+            only=only,
+            path=None if path is None else str(path),
+            baseline_file=before,
+        )
     document = command.make(request, workers, quiet=not progress)
     if out is not None:
         command.write(document, request, Path(out))
