@@ -48,8 +48,8 @@ def passport(
             "--only",
             metavar="CHAPTERS",
             help="Make these chapters alone: alone, many, beside, rtt, loss, aqm, changes, users, "
-            "starvation, bbr, theory, path; with commas between. With --queue: transport, rtt, apps, "
-            "congestion, change, sensitivity.",
+            "limited, exits, mixed, starvation, theory, bbr, path; with commas between. "
+            "With --queue: transport, rtt, apps, congestion, change, sensitivity.",
             show_default=False,
         ),
     ] = None,

@@ -53,11 +53,17 @@ class RowVerdict:
 
 def value(row: PassportRow, results: Sequence[StoredRun]) -> Value:
     """The figure of a row over its runs; there is none if one failed or has nothing to measure."""
-    figures = []
+    summaries = []
     for result in results:
         if result.summary is None:
             return Value(None, failure=result.failure)
-        figure = row.figure.of(result.summary, row.scenario)
+        summaries.append(result.summary)
+    if (size := row.scenario.runs_per_figure) > 1:
+        starts = range(0, len(summaries), size)
+        summaries = [{"runs": summaries[start : start + size]} for start in starts]
+    figures = []
+    for summary in summaries:
+        figure = row.figure.of(summary, row.scenario)
         if figure is None or not math.isfinite(figure):
             return Value(None, recordings=_hashes(results), failure=f"nothing to measure: {row.figure.name}")
         figures.append(figure)
