@@ -13,7 +13,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: address demo play test check glossary test-faults test-hosts torture mutants audit sbom guide passports bench fidelity agreement agreement-trees agreement-media diagnosis catalogue fuzz-long gallery history results crates site wheel wheel-test python pictures quick core check-rust clean-demo
+.PHONY: address demo play test check glossary test-faults test-hosts torture mutants audit sbom guide passports queues board regressions bench fidelity agreement agreement-trees agreement-media diagnosis catalogue fuzz-long gallery history results crates site wheel wheel-test python pictures quick core check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -218,6 +218,16 @@ passports: python  ## A passport of every built-in algorithm, docs/reference/pas
 	  $(UV) run --no-sync dragstrip passport $$name --out runs/passports/$$name >/dev/null || [ $$? -eq 3 ] || exit; done
 	$(UV) run --no-sync python -m tools.passports runs/passports docs/reference/passports.md
 	$(UV) run --no-sync python -m tools.results docs/results.md
+	$(UV) run --no-sync python -m tools.board runs/passports
+
+board: python  ## The board of the passports that `make passports` has made: runs/passports/board.html, sortable, and board.json.
+	@$(UV) run --no-sync python -m tools.board runs/passports
+
+regressions: python  ## Faults that stacks once had and the rows that tell them, docs/reference/regressions.md; a minute.
+	@$(UV) run --no-sync python -m tools.regressions docs/reference/regressions.md
+
+queues: python  ## A passport of every queue discipline that runs alone, docs/reference/queues.md; three minutes of two cores.
+	@$(UV) run --no-sync python -m tools.queues docs/reference/queues.md
 
 results: python  ## The harm of all pairs and docs/results.md, with the stored passports; three minutes of two cores.
 	@$(UV) run --no-sync python -m tools.results docs/results.md --pairs

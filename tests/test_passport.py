@@ -92,7 +92,10 @@ def test_every_scenario_can_be_planned(algorithm: str) -> None:
     for row in suite.rows(algorithm, suite.NAMES, quick=False):
         planned = runs.planned(row.scenario, Subject(algorithm))
         assert planned.runs, f"{row.id}: {planned.failure}"
-        own = [flow for flow in planned.runs[0].scenario["flows"] if flow["transport"].get("cc") == algorithm]
+        # The last of several runs that give one figure has most flows of the algorithm.
+        own = [
+            flow for flow in planned.runs[-1].scenario["flows"] if flow["transport"].get("cc") == algorithm
+        ]
         count = row.scenario.subjects
         assert len(own) >= (1 if count is None else count), row.id
 
@@ -130,6 +133,7 @@ TESTED_BY: dict[str, Callable[[Mapping[str, Any]], bool] | None] = {
     "loads of data mining, Hadoop and caches": None,
     "ACKs aggregated by a number or a time, and one flow's jitter (Arun et al.)": None,
     "cases of draft-ietf-ccwg-bbr without a row": None,
+    "one connection that is limited first and then sends in bulk; a receiver's window that opens": None,
     "conformance with a reference implementation": None,
     "a real kernel": None,
     "cases that nobody has thought of": None,

@@ -66,6 +66,7 @@ def test_a_race_loads_no_other_command_and_no_foreign_validator(tmp_path: Path) 
         "catalogue",
         "diagnose",
         "inspect",
+        "judge",
         "kernel",
         "lab",
         "passport",

@@ -72,6 +72,7 @@ FUNCTIONS = {
     "identify": "identify",
     "passport": "passport",
     "attack": "attack",
+    "judge": "judge",
     "evidence": "evidence",
     "tc-import": "tc_import",
     "conform": "conform",

@@ -170,7 +170,9 @@ def _lines(sweep: Sweep, by_route: dict[RateAndRtt, dict[str, Figures]]) -> Iter
     yield (
         "These are simulated paths with two bulk flows. The results do not apply to many flows, to Wi-Fi or "
         "cellular links, or to disciplines with other parameters. A discipline manages the queue of *this* "
-        "link: if the bottleneck is elsewhere, none of this applies."
+        "link: if the bottleneck is elsewhere, none of this applies. Many flows, short ones, calls and "
+        "changing rates are in [the passports of all disciplines](../reference/queues.md), with which a "
+        "choice begins."
     )
     yield ""
     yield "## In short"

@@ -16,6 +16,7 @@ from dragstrip.display.document import Listing, StudyDocument
 from dragstrip.display.quantity import plural
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.experiment import saved_paths
+from dragstrip.experiment.programs import Program
 from dragstrip.experiment.quantities import CHANGING, DESCRIBING, expect_options, quantity_of, texts
 from dragstrip.experiment.race import OPTIONS
 from dragstrip.interop.arguments import named_arguments
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from dragstrip.experiment.types import Experiment
     from dragstrip.interop.path_shell.shell import Shell
     from dragstrip.playground.cell import Playground
+    from dragstrip.studies.judge import Judgement
 
 PathLike: TypeAlias = str | Path
 """A file or a folder."""
@@ -348,8 +350,9 @@ def identify(capture: PathLike, *, flow: str | None = None, progress: bool = Fal
 
 @named_arguments
 def passport(
-    algorithm: str,
+    algorithm: str | None = None,
     *,
+    queue: str | None = None,
     quick: bool = False,
     only: str | None = None,
     path: PathLike | None = None,
@@ -361,6 +364,7 @@ def passport(
 ) -> PassportDocument:
     """Return what a congestion control is good at, where it fails and whom it harms, row by row.
 
+    Instead of an algorithm, `queue` is a discipline in tc's words: its rows are the scenarios of RFC 7928.
     `quick` runs the rows that decide most; `only` chooses chapters by name, with commas; `path`, by name or
     as a file, adds the rows of the chapter `path` on it; `against` is an earlier passport's file to compare
     with. With `out`, its page, JSON and experiments are written into that folder, which is empty, does not
@@ -370,15 +374,26 @@ def passport(
 
     if out is not None:
         expect_own_folder("out", Path(out), command.MARKS)
-    request = command.read_request(
-        algorithm,
-        dict(programs or {}),
-        [],
-        quick=quick,
-        only=only,
-        path=None if path is None else str(path),
-        baseline_file=None if against is None else Path(against),
-    )
+    before = None if against is None else Path(against)
+    if queue is not None:
+        from dragstrip.studies.passport.queues.command import read_request
+
+        for name, value in (("algorithm", algorithm), ("path", path), ("programs", programs)):
+            if value:
+                raise BadInputError(name, None, "is not for queue, whose flows are those of RFC 7928")
+        request = read_request(queue, quick=quick, only=only, baseline_file=before)
+    elif algorithm is None:
+        raise BadInputError("algorithm", None, "is missing; or queue")
+    else:
+        request = command.read_request(
+            algorithm,
+            dict(programs or {}),
+            [],
+            quick=quick,
+            only=only,
+            path=None if path is None else str(path),
+            baseline_file=before,
+        )
     document = command.make(request, workers, quiet=not progress)
     if out is not None:
         command.write(document, request, Path(out))
@@ -410,6 +425,36 @@ def evidence(
     )
     document = command.make(request, workers, not progress, None if out is None else Path(out))
     return EvidenceDocument(document, console.text(document))
+
+
+@named_arguments
+def judge(
+    texts: Sequence[str | Program | PathLike],
+    *,
+    hidden: int,
+    quick: bool = False,
+    scenarios: int | None = None,
+    show: bool = False,
+    workers: int | None = None,
+    progress: bool = False,
+) -> list[Judgement]:
+    """Return the score of each algorithm on paths that the seed `hidden` draws, in the order of `texts`.
+
+    Each of `texts` is a text (docs/how-to/program.md), a `program`, the file of a text (FILE.cc), or a
+    congestion control by name. `scenarios` is the number of paths: 40, with `quick` 8. A `Judgement` has a
+    `.score` (doublings of goodput over round trip against CUBIC, harm to neighbours included), its
+    `.interval`, `.rows`, and, without a score, an `.error`: a bad text ends nothing. With `show`, rows have a
+    title and a command that replays them. Raises `BadInputError` for the other arguments.
+    """
+    from dragstrip.studies.judge import command
+
+    if isinstance(texts, str) or not isinstance(texts, Sequence) or not texts:
+        raise BadInputError("texts", None, "is a list of texts, of files of texts or of congestion controls")
+    for number, text in enumerate(texts):
+        if not isinstance(text, str | Program | Path):
+            raise BadInputError(f"texts[{number}]", Raw(repr(text)[:40]), "a text, a program or a file")
+    count = command.scenario_count(quick, scenarios)
+    return command.judge(texts, hidden, count=count, show=show, workers=workers, quiet=not progress)
 
 
 @named_arguments

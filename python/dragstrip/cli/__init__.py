@@ -42,6 +42,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Any]]] = {
     "identify": ("whatif:identify", {"short_help": "Say which congestion control a capture shows."}),
     "passport": ("passport:passport", {"short_help": "Say what an algorithm is good at and whom it harms."}),
     "evidence": ("evidence:evidence", {"short_help": "Answer RFC 9743, clause by clause, with figures."}),
+    "judge": ("judge:judge", {"short_help": "Score algorithms on paths that they have not seen."}),
     "attack": ("attack:attack", {"short_help": "Search for conditions under which one fails."}),
     "export": ("export:export", {"short_help": "Write recordings as files of other programs."}),
     "tc-import": (

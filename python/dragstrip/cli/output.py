@@ -27,6 +27,12 @@ def print_json(content: object) -> None:
     typer.echo(printable_json(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)))
 
 
+def print_json_line(content: object) -> None:
+    """Print one JSON document on a line of its own, at once: its reader need not wait for the next."""
+    typer.echo(printable_json(json.dumps(content, ensure_ascii=False, allow_nan=False)))
+    sys.stdout.flush()
+
+
 def keep(path: SavedPath, name: str) -> None:
     """Write a path that the user keeps, and say on standard error where it is, and if it replaced another."""
     from dragstrip.experiment import saved_paths

@@ -1,9 +1,10 @@
-"""`dragstrip passport`: what a congestion control is good at, where it fails, whom it harms."""
+"""`dragstrip passport`: what a congestion control, or a queue discipline, is good at and where it fails."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,19 +13,34 @@ from dragstrip.cli import completion, words
 from dragstrip.cli.ending import WORSE
 from dragstrip.cli.options import Engine, EngineOption, JsonFlag, Load, PathName, Program, Workers
 from dragstrip.cli.output import print_json, say, say_path
+from dragstrip.errors import BadInputError
+
+if TYPE_CHECKING:
+    from dragstrip.studies.passport.command import PassportRequest
+
+COMMAND_LINE = "command line"
 
 
 def passport(
     algorithm: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            metavar="ALGORITHM",
+            metavar="[ALGORITHM]",
             help="A congestion control with its options, such as bbr or cubic:beta=0.8.",
             autocompletion=completion.algorithms,
             show_default=False,
         ),
-    ],
+    ] = None,
     *,
+    queue: Annotated[
+        str | None,
+        typer.Option(
+            "--queue",
+            metavar="QUEUE",
+            help="Make the passport of this queue discipline, in tc's words, instead of an algorithm's.",
+            show_default=False,
+        ),
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Run only the most informative rows.")] = False,
     only: Annotated[
         str | None,
@@ -32,7 +48,8 @@ def passport(
             "--only",
             metavar="CHAPTERS",
             help="Make these chapters alone: alone, many, beside, rtt, loss, aqm, changes, users, "
-            "starvation, bbr, theory, path; with commas between.",
+            "limited, exits, mixed, starvation, theory, bbr, path; with commas between. "
+            "With --queue: transport, rtt, apps, congestion, change, sensitivity.",
             show_default=False,
         ),
     ] = None,
@@ -80,10 +97,13 @@ def passport(
 
     Each row has a scenario, a figure, a rule with its source, the figures of CUBIC and Reno, and a command
     that replays it. With --path: the rows of the chapter path, on that path; --only path without one takes
-    10mbit, 40ms and a queue of 100 packets. Exit status 3: a limit of a document is missed; with --against,
-    a row got worse.
+    10mbit, 40ms and a queue of 100 packets. With --queue: the scenarios of RFC 7928 with that discipline,
+    beside two drop-tail queues. Exit status 3: a limit of a document is missed; with --against, a row got
+    worse.
 
     Example: dragstrip passport bbr --quick
+
+    Example: dragstrip passport --queue "pie target 20ms" --quick
 
     Example: dragstrip passport bbr --path cable
 
@@ -97,18 +117,32 @@ def passport(
     from dragstrip.studies.passport import command, console
     from dragstrip.studies.passport.rows import On
 
+    if algorithm is None and queue is None:
+        raise BadInputError("ALGORITHM", None, "is missing; or --queue QUEUE", COMMAND_LINE)
     files = program or []
-    request = command.read_request(
-        algorithm,
-        of_files(files),
-        files,
-        quick=quick,
-        only=only,
-        path=path,
-        baseline_file=baseline,
-        on=On(engine, words.engine_options(engine_option or []), tuple(load or ())),
-        second_engine=second_engine,
-    )
+    if queue is not None:
+        others = {
+            "ALGORITHM": algorithm,
+            "--path": path,
+            "--program": program,
+            "--engine": None if engine == engines.DEFAULT else engine,
+            "--engine-option": engine_option,
+            "--load": load,
+            "--beside": second_engine,
+        }
+        request = _queue_request(queue, quick, only, baseline, others)
+    else:
+        request = command.read_request(
+            algorithm or "",
+            of_files(files),
+            files,
+            quick=quick,
+            only=only,
+            path=path,
+            baseline_file=baseline,
+            on=On(engine, words.engine_options(engine_option or []), tuple(load or ())),
+            second_engine=second_engine,
+        )
     if path is not None:
         say_path(path)
     if out is not None:
@@ -127,3 +161,17 @@ def passport(
         say(f"\nPassport: {folder / 'passport.html'}")
     if command.fails(document):
         raise typer.Exit(WORSE)
+
+
+def _queue_request(
+    queue: str, quick: bool, only: str | None, baseline: Path | None, others: Mapping[str, object]
+) -> PassportRequest:
+    """Read the request of a queue's passport; raises `BadInputError` for an option of an algorithm's."""
+    from dragstrip.studies.passport.queues.command import read_request
+
+    for name, value in others.items():
+        if value:
+            raise BadInputError(
+                name, None, "is not for --queue, whose flows are those of RFC 7928", COMMAND_LINE
+            )
+    return read_request(queue, quick=quick, only=only, baseline_file=baseline)

@@ -110,7 +110,7 @@ def of_table(table: Mapping[str, str], folder: Path) -> dict[str, str]:
     programs = {}
     for name, program in table.items():
         text = program
-        if not _is_text(program):
+        if not is_text(program):
             try:
                 text = _read(folder / program)
             except BadInputError as error:
@@ -119,7 +119,7 @@ def of_table(table: Mapping[str, str], folder: Path) -> dict[str, str]:
             _core.check_program(text)
         except _core.InputError as error:
             at, value, expected = error.args
-            where = at if _is_text(program) else f"{program}:{at}"
+            where = at if is_text(program) else f"{program}:{at}"
             raise BadInputError(f"programs.{name}", Raw(f"{value} at {where}"), expected) from None
         programs[name] = text
     return programs
@@ -152,8 +152,8 @@ def _expect_rust_files(file: str) -> None:
         raise BadInputError("--program", file, expected, "command line")
 
 
-def _is_text(program: str) -> bool:
-    """A file's name has neither braces nor lines."""
+def is_text(program: str) -> bool:
+    """Returns True for a program's text, False for a file's name, which has neither braces nor lines."""
     return "{" in program or "\n" in program
 
 

@@ -10,12 +10,15 @@ repeats: by the sign test it covers the median of all seeds with a probability o
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+Centre: TypeAlias = Callable[..., Any]
+"""A statistic of NumPy's that takes an array and an `axis`."""
 
 TIE = 0.01
 """Relative difference within which two figures are called equal: one per cent."""
@@ -48,11 +51,12 @@ def among_best(
     return np.asarray(~different & ~np.isnan(median), dtype=np.bool_)
 
 
-def interval(values: Floats, name: str = "") -> tuple[Floats, Floats, Floats]:
+def interval(values: Floats, name: str = "", centre: Centre = np.median) -> tuple[Floats, Floats, Floats]:
     """Return the medians over the last axis and the lower and upper ends of their intervals.
 
     Each has the shape of `values` without its last axis. NaN values are left out. What has another `name` is
-    resampled by other random numbers, always the same for the same name.
+    resampled by other random numbers, always the same for the same name. `centre` is another statistic than
+    the median, such as `np.mean`.
     """
     rows = values.reshape(-1, values.shape[-1])
     estimates = np.full((3, len(rows)), math.nan)
@@ -65,18 +69,18 @@ def interval(values: Floats, name: str = "") -> tuple[Floats, Floats, Floats]:
         for start in range(0, len(row_indexes), step):
             part = row_indexes[start : start + step]
             whole = np.stack([row[~np.isnan(row)] for row in rows[part]])
-            estimates[:, part] = _bootstrap(whole, name)
+            estimates[:, part] = _bootstrap(whole, name, centre)
     median, low, high = (column.reshape(values.shape[:-1]) for column in estimates)
     return median, low, high
 
 
-def _bootstrap(rows: Floats, name: str) -> Floats:
+def _bootstrap(rows: Floats, name: str, centre: Centre) -> Floats:
     count = rows.shape[1]
     random = np.random.Generator(np.random.PCG64([SEED, count, *name.encode()]))
     medians = np.empty((len(rows), RESAMPLES))
     step = max(1, NUMBERS_AT_A_TIME // rows.size)
     for start in range(0, RESAMPLES, step):
         picks = random.integers(0, count, size=(min(step, RESAMPLES - start), count))
-        medians[:, start : start + step] = np.median(rows[:, picks], axis=2)
+        medians[:, start : start + step] = centre(rows[:, picks], axis=2)
     low, high = np.percentile(medians, (2.5, 97.5), axis=1)
-    return np.stack([np.median(rows, axis=1), low, high])
+    return np.stack([centre(rows, axis=1), low, high])

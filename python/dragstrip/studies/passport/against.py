@@ -40,13 +40,17 @@ _SHAPE: Mapping[str, Shape] = {
 }
 
 
-def read(file: Path) -> dict[str, Any]:
-    """The passport in a file, of this form and suite; raises `BadInputError` for anything else."""
+def read(file: Path, of: str = "algorithm", version: int = suite.VERSION) -> dict[str, Any]:
+    """The passport in a file, of this form and suite; raises `BadInputError` for anything else.
+
+    `of` is the kind of its subject, and `version` that of the kind's suite.
+    """
     passport = read_json(file)
     expect(passport, {"passport": COUNT, "suite": COUNT}, str(file))
-    for field, expected in (("passport", FORMAT), ("suite", suite.VERSION)):
-        if passport[field] != expected:
-            raise BadInputError(field, passport[field], f"{expected}, as of this version", str(file))
+    kind = {"of": "algorithm", **passport}
+    for field, expected in (("passport", FORMAT), ("of", of), ("suite", version)):
+        if kind[field] != expected:
+            raise BadInputError(field, kind[field], f"{expected}, as of this version", str(file))
     expect(passport, _SHAPE, str(file))
     return passport
 

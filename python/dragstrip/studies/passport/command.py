@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,19 @@ MARKS = {JSON: "passport"}
 
 
 @dataclass(frozen=True)
+class PassportKind:
+    """A kind of subject that passports are made of, such as congestion controls."""
+
+    baselines: tuple[str, ...]
+    """Words of the subjects beside which every row stands."""
+    document: Callable[..., dict[str, Any]]
+    """Makes the document of subject, verdicts, chapters, `quick` and the rows that were not run."""
+
+
+ALGORITHM = PassportKind(BASELINES, document)
+
+
+@dataclass(frozen=True)
 class PassportRequest:
     """A checked request for a passport."""
 
@@ -36,6 +49,7 @@ class PassportRequest:
     before_name: str = ""
     second_engine: On | None = None
     """A second engine, whose verdicts stand beside the first one's."""
+    kind: PassportKind = ALGORITHM
 
 
 def read_request(
@@ -57,7 +71,7 @@ def read_request(
     subject = Subject(algorithm, tuple(sorted(programs.items())), tuple(files), on)
     second = None if second_engine is None else _second_engine(second_engine, on)
     for engine in (on, *([] if second is None else [second])):
-        _expect_runnable(replace(subject, on=engine))
+        expect_runnable(replace(subject, on=engine))
     chapters = suite.chapters(only, path is not None)
     options = DEFAULT_PATH if path is None else _path_options(path)
     before = None if baseline_file is None else against.read(baseline_file)
@@ -84,7 +98,7 @@ def _second_engine(name: str, on: On) -> On:
     return On(name, options, on.load if "load" in takes else ())
 
 
-def _expect_runnable(subject: Subject) -> None:
+def expect_runnable(subject: Subject) -> None:
     """Raise `BadInputError` for an algorithm that its engine does not know or would not run."""
     from dragstrip.experiment.expand import expand
 
@@ -104,12 +118,14 @@ def _expect_runnable(subject: Subject) -> None:
 def make(request: PassportRequest, workers: int | None, quiet: bool) -> dict[str, Any]:
     """Make a passport and return its document."""
     subject = request.subject
-    judged, skip_reasons = _judged(request.rows, subject, workers, quiet)
+    baselines = request.kind.baselines
+    judged, skip_reasons = _judged(request.rows, subject, baselines, workers, quiet)
     not_run = [(row, skip_reasons[row.id]) for row in request.rows if row.id in skip_reasons]
-    passport = document(subject, judged, request.chapters, request.quick, not_run)
+    passport = request.kind.document(subject, judged, request.chapters, request.quick, not_run)
     if request.second_engine is not None:
         rows = [entry.row for entry in judged]
-        second_judged, lacking = _judged(rows, replace(subject, on=request.second_engine), workers, quiet)
+        there = replace(subject, on=request.second_engine)
+        second_judged, lacking = _judged(rows, there, baselines, workers, quiet)
         passport["beside"] = agreement.compare(judged, second_judged, lacking, request.second_engine)
     if request.before is not None:
         passport["against"] = against.compare(passport, request.before, request.before_name)
@@ -117,10 +133,17 @@ def make(request: PassportRequest, workers: int | None, quiet: bool) -> dict[str
 
 
 def _judged(
-    rows: Sequence[PassportRow], subject: Subject, workers: int | None, quiet: bool
+    rows: Sequence[PassportRow],
+    subject: Subject,
+    baseline_words: Sequence[str],
+    workers: int | None,
+    quiet: bool,
 ) -> tuple[list[RowVerdict], dict[str, str]]:
     """The verdicts of the rows that the subject's engine runs, and the reasons for the others, by id."""
-    baselines = [subject if name == subject.word else Subject(name, on=subject.on) for name in BASELINES]
+    baselines = [
+        subject if word == subject.word else replace(subject, word=word, programs=(), files=())
+        for word in baseline_words
+    ]
     subjects = [subject, *(baseline for baseline in baselines if baseline is not subject)]
     results = runs.make(rows, subjects, workers, quiet, on=subject.on)
     judged = []

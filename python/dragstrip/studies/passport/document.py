@@ -57,18 +57,15 @@ def document(
 
     `not_run` are the rows that its engine did not run, each with the reason.
     """
-    rows = [_row(entry, subject) for entry in judged]
+    rows = [row_entry(entry, subject) for entry in judged]
     by_id = {row["id"]: row for row in rows}
     return {
-        "passport": FORMAT,
-        "suite": suite.VERSION,
-        "version": __version__,
-        "build": subject.on.build,
-        "engine": subject.on.engine,
-        "kernel": subject.on.kernel,
-        "algorithm": subject.word,
-        "quick": quick,
-        "chapters": [_chapter(name, rows) for name in chapters if suite.rows(subject.name, [name], quick)],
+        **base(subject, suite.VERSION, quick),
+        "chapters": [
+            chapter_entry(name, suite.TITLES[name], rows)
+            for name in chapters
+            if suite.rows(subject.name, [name], quick)
+        ],
         "sentences": sentences(subject, judged),
         "worst": [entry.row.id for entry in worst(judged, WORST)],
         "harm": _harm(by_id, subject.word),
@@ -78,17 +75,32 @@ def document(
     }
 
 
+def base(subject: Subject, version: int, quick: bool) -> dict[str, Any]:
+    """Return the fields that every passport begins with; `version` is its suite's."""
+    return {
+        "passport": FORMAT,
+        "suite": version,
+        "version": __version__,
+        "build": subject.on.build,
+        "engine": subject.on.engine,
+        "kernel": subject.on.kernel,
+        "algorithm": subject.word,
+        "quick": quick,
+    }
+
+
 def counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """Returns the number of rows by verdict, without verdicts that no row has."""
     verdict_counts = Counter(row["verdict"] for row in rows)
     return {name: verdict_counts[name] for name in VERDICTS if verdict_counts[name]}
 
 
-def _chapter(name: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def chapter_entry(name: str, title: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a chapter with its number of rows by verdict."""
     chapter_rows = [row for row in rows if row["chapter"] == name]
     return {
         "name": name,
-        "title": suite.TITLES[name],
+        "title": title,
         "rows": len(chapter_rows),
         "verdicts": counts(chapter_rows),
     }
@@ -104,7 +116,8 @@ def _value(value: Value) -> dict[str, Any]:
     }
 
 
-def _row(entry: RowVerdict, subject: Subject) -> dict[str, Any]:
+def row_entry(entry: RowVerdict, subject: Subject) -> dict[str, Any]:
+    """Return a row with its figures, verdict and replay command."""
     row, law = entry.row, entry.row.law
     seeds = max(1, len(entry.value.recordings))
     return {

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dragstrip import _core
-from dragstrip.model.scenario.paths import FRAME_BYTES
+from dragstrip.model.scenario.paths import FRAME_BYTES, PAYLOAD_BYTES
 from dragstrip.results.comparison.transfers import Class, transfers_in
 from dragstrip.studies.passport.rows import RowFigure, Scenario, Summary
 
@@ -190,6 +190,12 @@ def _video(name: str, summary: Summary) -> float | None:
     return sum(values) / len(values) if values else None
 
 
+def _wasted(summary: Summary, scenario: Scenario) -> float | None:
+    flows = subjects(summary, scenario)
+    sent = sum(flow["segments_sent"] for flow in flows) * PAYLOAD_BYTES
+    return max(0.0, 1 - sum(flow["bytes_received"] for flow in flows) / sent) if sent else None
+
+
 GOODPUT = RowFigure("goodput", "Mbit/s", True, _goodput, "sum of the algorithm's flows[].goodput_bps")
 UTILISATION = RowFigure("utilisation", "of the rate", True, _utilisation, "GOODPUT over the link's rate")
 NEIGHBOUR = RowFigure("neighbour", "Mbit/s", True, _neighbour_goodput, "sum of the other flows[].goodput_bps")
@@ -199,6 +205,14 @@ RESENT = RowFigure(
     False,
     lambda summary, scenario: _resent(subjects(summary, scenario)),
     "retransmits over segments_sent of the algorithm's flows",
+    0.001,
+)
+WASTED = RowFigure(
+    "wasted",
+    "of what is sent",
+    False,
+    _wasted,
+    "1 less bytes_received over segments_sent of 1448 bytes: lost, or received twice",
     0.001,
 )
 NEIGHBOUR_RESENT = RowFigure(

@@ -36,6 +36,7 @@ def page(document: Mapping[str, Any]) -> str:
         "studies/passport/page.html",
         title=f"{kind.capitalize()} of {document['algorithm']}",
         document=document,
+        of_queue=document.get("of") == "queue",
         engine=engine(document),
         worst=[rows[name] for name in document["worst"]],
         second_engine=None if comparison is None else _second_engine(comparison),

@@ -106,6 +106,8 @@ class Scenario:
     """Runs with different seeds, where something is random; what draws nothing runs once."""
     fields: Mapping[str, Any] = field(default_factory=dict)
     """Fields of an experiment that `compare` has no option for; those of `path` join it, None removes one."""
+    runs_per_figure: int = 1
+    """Number of successive runs that together give one figure, as `runs` of one summary."""
 
     @property
     def is_comparison(self) -> bool:

@@ -14,8 +14,11 @@ from dragstrip.studies.passport.chapters import (
     bbr,
     beside,
     changes,
+    exits,
+    limited,
     loss,
     many,
+    mixed,
     path,
     rtt,
     starvation,
@@ -24,7 +27,7 @@ from dragstrip.studies.passport.chapters import (
 )
 from dragstrip.studies.passport.rows import Options, PassportRow
 
-VERSION = 4
+VERSION = 5
 """The suite's version: rows of different versions are not compared."""
 CHAPTERS: tuple[ModuleType, ...] = (
     alone,
@@ -35,6 +38,9 @@ CHAPTERS: tuple[ModuleType, ...] = (
     aqm,
     changes,
     users,
+    limited,
+    exits,
+    mixed,
     starvation,
     theory,
     bbr,
@@ -64,6 +70,10 @@ UNTESTED = (
         "no queue holds ACKs so; those of 802.11n and HomePlug AV are aggregated",
     ),
     Untested("cases of draft-ietf-ccwg-bbr without a row", bbr.NOT_TESTED),
+    Untested(
+        "one connection that is limited first and then sends in bulk; a receiver's window that opens",
+        "no application changes so; chapter limited has pauses",
+    ),
     Untested("conformance with a reference implementation", "dragstrip validate compares with kernels"),
     Untested("a real kernel", "rows run on the simulator alone"),
     Untested("cases that nobody has thought of", "a passport has known ones only"),

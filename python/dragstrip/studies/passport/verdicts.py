@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from dragstrip.results.intervals import interval
-from dragstrip.studies.passport.rows import BASELINES, PassportRow, RowFigure, RowRule
+from dragstrip.studies.passport.rows import PassportRow, RowFigure, RowRule
 from dragstrip.studies.passport.store import StoredRun
 
 Verdict: TypeAlias = Literal[
@@ -53,11 +53,17 @@ class RowVerdict:
 
 def value(row: PassportRow, results: Sequence[StoredRun]) -> Value:
     """The figure of a row over its runs; there is none if one failed or has nothing to measure."""
-    figures = []
+    summaries = []
     for result in results:
         if result.summary is None:
             return Value(None, failure=result.failure)
-        figure = row.figure.of(result.summary, row.scenario)
+        summaries.append(result.summary)
+    if (size := row.scenario.runs_per_figure) > 1:
+        starts = range(0, len(summaries), size)
+        summaries = [{"runs": summaries[start : start + size]} for start in starts]
+    figures = []
+    for summary in summaries:
+        figure = row.figure.of(summary, row.scenario)
         if figure is None or not math.isfinite(figure):
             return Value(None, recordings=_hashes(results), failure=f"nothing to measure: {row.figure.name}")
         figures.append(figure)
@@ -77,7 +83,7 @@ def _hashes(results: Sequence[StoredRun]) -> tuple[str, ...]:
 
 
 def judge(row: PassportRow, subject_value: Value, baselines: Mapping[str, Value]) -> RowVerdict:
-    """The verdict of a row; `baselines` are the figures of CUBIC and Reno, by name."""
+    """The verdict of a row; `baselines` are the figures of what it is compared with, by name."""
     if subject_value.median is None:
         return RowVerdict(row, subject_value, baselines, "failed", math.inf)
     if row.rule.kind == "R":
@@ -86,7 +92,7 @@ def judge(row: PassportRow, subject_value: Value, baselines: Mapping[str, Value]
         return _compared(row, subject_value, baselines)
     if holds(row.rule, subject_value.median):
         return RowVerdict(row, subject_value, baselines, "held", 0.0)
-    cubic = baselines["cubic"]
+    cubic = baselines.get("cubic", subject_value)
     as_cubic = cubic is not subject_value and cubic.median is not None and not holds(row.rule, cubic.median)
     verdict: Verdict = "missed, as by CUBIC" if as_cubic else "missed"
     return RowVerdict(row, subject_value, baselines, verdict, _excess(row.rule, subject_value.median))
@@ -105,9 +111,9 @@ def _compared(row: PassportRow, subject_value: Value, baselines: Mapping[str, Va
     """
     differences: dict[str, tuple[float, float]] = {}
     sides: set[Verdict] = set()
-    for name in BASELINES:
-        if (median := baselines[name].median) is not None:
-            low, high = differences[name] = difference(subject_value, baselines[name], row.id)
+    for name, baseline in baselines.items():
+        if (median := baseline.median) is not None:
+            low, high = differences[name] = difference(subject_value, baseline, row.id)
             sides.add(_side(row.figure, low, high, max(MARGIN * abs(median), row.figure.floor)))
     verdict: Verdict = sides.pop() if len(sides) == 1 else "same"
     badness = 0.0

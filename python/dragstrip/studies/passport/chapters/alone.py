@@ -12,6 +12,7 @@ from dragstrip.studies.passport.figures import (
     RESENT,
     RTT_RATIO,
     UTILISATION,
+    WASTED,
 )
 from dragstrip.studies.passport.rows import PassportPath, PassportRow, RowRule, rated
 
@@ -86,7 +87,9 @@ def _extremes() -> Iterator[PassportRow]:
         ),
     }
     for key, (path, source) in paths.items():
-        yield from rated(NAME, key, path.name, path.scenario(), (GOODPUT, RowRule("K", source)))
+        judged = [GOODPUT, WASTED] if path.mbit < 1 else [GOODPUT]
+        rule = RowRule("K", source)
+        yield from rated(NAME, key, path.name, path.scenario(), *((figure, rule) for figure in judged))
 
 
 def _transfers() -> Iterator[PassportRow]:

@@ -23,7 +23,7 @@ from dragstrip.studies.passport.rows import (
 )
 
 NAME = "bbr"
-TITLE = "the example cases of BBR"
+TITLE = "example cases of BBR"
 DRAFT = "draft-ietf-ccwg-bbr-06, appendix of example test cases"
 V3 = ("bbr3",)
 """Name prefix of the algorithms whose PROBE_BW cycle has phases: UP, DOWN, CRUISE, REFILL."""

@@ -19,6 +19,8 @@ NAME = "beside"
 TITLE = "beside others"
 HARM = RowRule("K", "RFC 9743 5.2.1; Ware et al., HotNets 2019: harm at most that of the deployed")
 OWN_KIND = RowRule("R", "Ware et al., HotNets 2019: harm by one's own kind, the base of harm to others")
+DEPLOYED = ("bbr", "bbr3")
+"""Algorithms beside the baselines that are widely deployed (RFC 9743 5.2.1)."""
 SAME_KIND = "own"
 """Placeholder for its own kind where a neighbour is named."""
 ORDER = RowRule("P", "RFC 8085 3.1 as read in RFC 9331 4.3.1: within an order of magnitude", most=10.0)
@@ -44,6 +46,16 @@ def rows() -> Iterator[PassportRow]:
                 (IMBALANCE, ORDER),
                 *([(NEIGHBOUR_RESENT, HARM)] if bdp == 1 else []),
                 quick=bdp in (1, 4),
+            )
+    for deployed in DEPLOYED:
+        for bdp in (1, 4):
+            yield from rated(
+                NAME,
+                key(deployed, bdp),
+                f"beside one {deployed} at {PATHS[bdp].name}",
+                PATHS[bdp].scenario("{a}+0.3s", deployed, subjects=1),
+                (NEIGHBOUR, HARM),
+                (OWN_SHARE, RowRule("R", "RFC 9743 5.2.1: beside what is widely deployed")),
             )
     for bdp, path in PATHS.items():
         yield from rated(

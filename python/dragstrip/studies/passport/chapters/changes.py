@@ -11,6 +11,7 @@ NAME = "changes"
 TITLE = "changing paths"
 STEPS = RowRule("K", "heistp/l4s-tests: rate steps; RFC 9743 7.9")
 TESTS = RowRule("K", "draft-huitema-ccwg-c4-test")
+JOINT = RowRule("K", "RFC 9743 7.9: rate and delay change together, and what is in flight is lost")
 MEDIA = RowRule("K", "RFC 8867 5.1, ten times the rate and four times the pace")
 TRANSIENT = RowRule("K", "draft-irtf-iccrg-tcpeval-01: transients; RFC 9743 7.8")
 WIRELESS = RowRule("K", "RFC 9743 6.4; RFC 8869")
@@ -66,6 +67,19 @@ def rows() -> Iterator[PassportRow]:
             path.scenario(),
             (GOODPUT, RowRule("K", "RFC 9743 7.3, 7.9; draft-huitema-ccwg-c4-test: short to long")),
             (PING_P95, RowRule("K", "RFC 9743 7.3, 7.9")),
+        )
+    for key, mbit, path_after, changed in (
+        ("joint-slower", 20, "5 Mbit/s and 120 ms", "rate=5mbit rtt=120ms"),
+        ("joint-faster", 5, "40 Mbit/s and 20 ms", "rate=40mbit rtt=20ms"),
+    ):
+        path = PassportPath(mbit, 40, 1, 30).with_(change=["10s state=down", f"10.1s state=up {changed}"])
+        yield from rated(
+            NAME,
+            key,
+            f"{mbit} Mbit/s and 40 ms, after 0.1 s without a link {path_after}",
+            path.scenario(),
+            (GOODPUT, JOINT),
+            (RESENT, JOINT),
         )
     for key, title, first, changes in (
         ("capacity-up", "25 to 100 Mbit/s at 10 s, 100 ms", 25, ["10s rate=100mbit"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dragstrip.studies.passport.figures import COMPLETION, GOODPUT, RESENT, TIMEOUTS, UTILISATION
+from dragstrip.studies.passport.figures import COMPLETION, GOODPUT, RESENT, TIMEOUTS, UTILISATION, WASTED
 from dragstrip.studies.passport.rows import PassportPath, PassportRow, RowRule, rated
 
 NAME = "loss"
@@ -65,6 +65,7 @@ def _reordered() -> Iterator[PassportRow]:
             f"reordered by {jitter} of jitter at {path.name}",
             path.scenario(),
             (GOODPUT, RowRule("K", "RFC 9743 7.7; RFC 4653")),
+            (WASTED, RowRule("K", "RFC 9743 7.7; RFC 4653: spurious retransmissions")),
             quick=jitter == "5ms",
         )
 

@@ -9,6 +9,7 @@ from dragstrip.studies.passport.figures import (
     GOODPUT,
     MEAN_COMPLETION,
     MOS,
+    NEIGHBOUR,
     NEIGHBOUR_COMPLETION,
     PING_P95,
     RPM,
@@ -116,8 +117,18 @@ def _short() -> Iterator[PassportRow]:
                 f"{title} at {path.name}",
                 path.scenario("{a}", *downloads(cc, sizes, 5, 1), subjects=1),
                 (NEIGHBOUR_COMPLETION, SHORT),
+                *([(GOODPUT, SHORT)] if key == "own" else []),
                 quick=bdp == 1,
             )
+        own = downloads("{a}", sizes, 5, 1)
+        yield from rated(
+            NAME,
+            f"short-long-cubic-{bdp}bdp",
+            f"its short flows beside a bulk cubic at {path.name}",
+            path.scenario(*own, "cubic", subjects=len(own)),
+            (MEAN_COMPLETION, SHORT),
+            (NEIGHBOUR, SHORT),
+        )
     pages = PassportPath(20, 40, 1, 60)
     waves = [
         {"cc": "cubic", "bytes": f"{30 + 5 * (at % 5)}kb", "start": f"{5 + at * 0.5:g}s"} for at in range(100)
