@@ -132,6 +132,8 @@ pub(crate) struct Resolution {
 pub(crate) enum Target {
     /// A TCP endpoint.
     Endpoint(u32),
+    /// A TCP endpoint whose agent is asked after each ACK.
+    Agent(u32),
     /// A QUIC endpoint.
     Quic(u32),
     /// The receiving side of a UDP flow.
