@@ -1,7 +1,7 @@
 //! From a name to an algorithm.
 
-use crate::algorithms::*;
 use crate::agent::{Agent, Policy};
+use crate::algorithms::*;
 use crate::program::{Fault, Misread, Program, Programmed};
 use crate::{
     About, Ack, AckEvent, CaState, CongestionControl, Event, LostPacket, Options, Parameters,

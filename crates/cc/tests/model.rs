@@ -10,10 +10,9 @@
 //! `cargo test --locked -p dragstrip-cc --test model`. More sequences: `PROPTEST_CASES=20000` before it.
 
 use dragstrip_cc::{
-    Text,
     Ack, AckEvent, Algorithm, BsdHost, CaState, CongestionControl, CubicCurve, CwndLimited, Event,
     Growth, HyStartClock, LostPacket, Options, PacingStatus, RateSample, Response, Rules, Stamps,
-    Variable, VegasRule, View, Window, about, draws, names,
+    Text, Variable, VegasRule, View, Window, about, draws, names,
 };
 use dragstrip_units::{Duration, Instant, Stream};
 use proptest::prelude::*;

@@ -111,11 +111,12 @@ impl Episode {
         self.fractions = fractions;
         self.actions.clear();
         self.after = After::default();
-        if !run.advance_to_step(u64::MAX) {
-            self.after.truncated = true;
-            run.end_step(self.template.flow());
+        let flow = self.template.flow();
+        if !run.advance_to_step(u64::MAX) || run.has_ended(flow) {
+            // No ACK of data before the end of time: the first step says so.
+            run.end_step(flow);
         }
-        self.figures = run.agent(self.template.flow()).map_or([0.0; COUNT], |agent| *agent.figures());
+        self.figures = run.agent(flow).map_or([0.0; COUNT], |agent| *agent.figures());
         self.run = Some(run);
         Ok(())
     }

@@ -267,7 +267,12 @@ impl PyEpisodes {
     }
 }
 
-fn fill<T: Element + Copy>(py: Python<'_>, buffer: &PyBuffer<T>, rows: &[T], name: &str) -> PyResult<()> {
+fn fill<T: Element + Copy>(
+    py: Python<'_>,
+    buffer: &PyBuffer<T>,
+    rows: &[T],
+    name: &str,
+) -> PyResult<()> {
     if buffer.item_count() != rows.len() {
         let expected = format!("an array of {} numbers", rows.len());
         return Err(InputError::new_err((name.to_owned(), buffer.item_count(), expected)));
@@ -285,19 +290,16 @@ fn begin(slot: &mut Slot, seed: Option<u64>) -> Result<(), Refusal> {
     })
 }
 
-fn advance(
-    slot: &mut Slot,
-    action: f64,
-    autoreset: Autoreset,
-) -> Result<(), Refusal> {
+fn advance(slot: &mut Slot, action: f64, autoreset: Autoreset) -> Result<(), Refusal> {
     (slot.was_reset, slot.last) = (false, None);
     if slot.over && autoreset == Autoreset::NextStep {
         (slot.over, slot.was_reset) = (false, true);
         return begin(slot, None);
     }
-    let after = slot.episode.step(action).map_err(|error| -> Refusal {
-        Box::new(move || step_error(&error))
-    })?;
+    let after = slot
+        .episode
+        .step(action)
+        .map_err(|error| -> Refusal { Box::new(move || step_error(&error)) })?;
     slot.over = after.is_over();
     if slot.over && autoreset == Autoreset::SameStep {
         let last = (slot.episode.observation().to_vec(), *slot.episode.figures());
@@ -310,7 +312,9 @@ fn advance(
 
 fn step_error(error: &StepError) -> PyErr {
     let (field, value, expected) = match error {
-        StepError::Over => ("step".to_owned(), "after the end".to_owned(), "a reset before it".to_owned()),
+        StepError::Over => {
+            ("step".to_owned(), "after the end".to_owned(), "a reset before it".to_owned())
+        }
         StepError::Action { action, low, high, whole } => {
             let kind = if *whole { "a whole number" } else { "a number" };
             ("action".to_owned(), action.to_string(), format!("{kind} from {low} to {high}"))

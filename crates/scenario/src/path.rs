@@ -1,10 +1,10 @@
 //! Facts about a path before any transmission: its links, round trip, bottleneck, bandwidth-delay product and buffer.
 //! Computed only here; reports, measures, sweeps and comparisons use them.
 
-use dragstrip_cc::agent::Policy;
 use crate::media::MediumSpec;
 use crate::routing::{RouteError, Topology};
 use crate::types::{FlowSpec, LinkSpec, Scenario, Transport};
+use dragstrip_cc::agent::Policy;
 use dragstrip_qdisc::{Buffer, Configuration as _, Facts};
 use dragstrip_units::Problem;
 use serde::Serialize;

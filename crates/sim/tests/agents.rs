@@ -1,7 +1,9 @@
 //! Agents beside the algorithms that they imitate, on random paths: the same recording, byte for byte.
 
 use dragstrip_cc::agent::FIGURES;
-use dragstrip_scenario::{Application, BfifoSpec, GsoMode, LinkSpec, QdiscSpec, Scenario, Transport};
+use dragstrip_scenario::{
+    Application, BfifoSpec, GsoMode, LinkSpec, QdiscSpec, Scenario, Transport,
+};
 use dragstrip_sim::{Data, Recording, Run};
 use dragstrip_testkit::path::{dumbbell, flow, link};
 use proptest::prelude::*;
@@ -16,11 +18,13 @@ struct Path {
 }
 
 fn paths() -> impl Strategy<Value = Path> {
-    (1_u64..50, 2_u64..200, 3_u64..300, any::<bool>()).prop_map(|(mbps, rtt_ms, buffer_kb, gso)| Path {
-        rate_bps: mbps * 1_000_000,
-        rtt_ns: rtt_ms * 1_000_000,
-        buffer_bytes: buffer_kb * 1_000,
-        gso,
+    (1_u64..50, 2_u64..200, 3_u64..300, any::<bool>()).prop_map(|(mbps, rtt_ms, buffer_kb, gso)| {
+        Path {
+            rate_bps: mbps * 1_000_000,
+            rtt_ns: rtt_ms * 1_000_000,
+            buffer_bytes: buffer_kb * 1_000,
+            gso,
+        }
     })
 }
 
@@ -193,7 +197,8 @@ fn an_action_acts_at_once() {
     let path = Path { rate_bps: 10_000_000, rtt_ns: 100_000_000, buffer_bytes: 200_000, gso: true };
     let policy = r#"{"policy": 1, "step": {"ms": 30}, "action": "window", "window_packets": 4}"#;
     let mut run = Run::new(scenario(&path, "mine", policy), ()).expect("a valid scenario");
-    let in_flight = FIGURES.iter().position(|row| row.name == "in_flight_packets").expect("a figure");
+    let in_flight =
+        FIGURES.iter().position(|row| row.name == "in_flight_packets").expect("a figure");
     assert!(run.advance_to_step(u64::MAX));
     run.act(0, 20.0);
     assert!(run.advance_to_step(u64::MAX));
@@ -228,7 +233,15 @@ fn zz_debug() {
         for (c, d) in x.columns.iter().zip(&y.columns) {
             let (c1, d1) = (format!("{:?}", c.data), format!("{:?}", d.data));
             if c1 != d1 {
-                println!("{} {} {} {}\n {}\n {}", x.name, c.name, c1.len(), d1.len(), &c1[..c1.len().min(300)], &d1[..d1.len().min(300)]);
+                println!(
+                    "{} {} {} {}\n {}\n {}",
+                    x.name,
+                    c.name,
+                    c1.len(),
+                    d1.len(),
+                    &c1[..c1.len().min(300)],
+                    &d1[..d1.len().min(300)]
+                );
             }
         }
     }

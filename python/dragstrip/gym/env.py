@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -39,7 +39,10 @@ class CongestionControl(gymnasium.Env[Observation, Any]):
     unbounded, by name, and `drawn`: the values of ranges. Raises `BadInputError` for a word that is wrong.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "svg"], "render_fps": 1}
+    metadata = {  # noqa: RUF012 - as Gymnasium has it
+        "render_modes": ["ansi", "svg"],
+        "render_fps": 1,
+    }
 
     def __init__(
         self,
@@ -57,14 +60,13 @@ class CongestionControl(gymnasium.Env[Observation, Any]):
     ) -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise BadInputError("render_mode", render_mode, "ansi or svg")
-        self._settings = settings(
-            action, step, observe, history, reward, rivals, size, agent or {}, words
-        )
+        self._settings = settings(action, step, observe, history, reward, rivals, size, agent or {}, words)
         self.render_mode = render_mode
-        self.observation_space = self._settings.observation_space
+        space: Any = self._settings.observation_space
+        self.observation_space = space
         self.action_space = self._settings.action_space
         self._episodes: _core.Episodes | None = self._settings.template.batch(1, 1, "disabled")
-        self._width = self.observation_space.shape[0]
+        self._width = len(space.low)
         self._begun = False
 
     def reset(
@@ -117,7 +119,8 @@ class CongestionControl(gymnasium.Env[Observation, Any]):
     def replay(self) -> Result:
         """The episode so far as an ordinary result, from its seed and its actions.
 
-        `replay().write("out")` writes its recording and report. Raises `BadInputError` before the first reset.
+        `replay().write("out")` writes its recording and report. Raises `BadInputError` before the
+        first reset.
         """
         return replay(self._settings.template, self._open, 0)
 

@@ -24,7 +24,7 @@ OBSERVATIONS: dict[str, tuple[str, ...]] = {
         "delay_metric",
     ),
 }
-"""Published observations: Aurora's (PCC-RL, `common/sender_obs.py`) and Orca's (`rl-module/envwrapper.py`)."""
+"""Published observations: of Aurora (PCC-RL, `common/sender_obs.py`) and Orca (`rl-module/envwrapper.py`)."""
 
 
 def figure_names() -> dict[str, str]:

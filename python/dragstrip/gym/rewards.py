@@ -19,7 +19,7 @@ PACKET_BITS = 8 * 1500
 
 
 def aurora(step: Figures) -> Any:
-    """Aurora's reward: 0.001 (10 throughput - 1000 latency - 2000 loss), in packets per second, seconds, ratio.
+    """Aurora's reward: 0.001 (10 throughput - 1000 latency - 2000 loss) in packets/s, seconds and a ratio.
 
     Source: PCC-RL, `gym/network_sim.py`, `get_reward`. Latency is the mean round-trip time.
     """
@@ -49,7 +49,7 @@ REWARDS: dict[str, Reward] = {"aurora": aurora, "orca": orca, "mvfst_rl": mvfst_
 
 
 def reward_of(reward: str | Reward) -> Reward:
-    """The function that a word stands for, or the function itself; raises `BadInputError` for another word."""
+    """The function that a word stands for, or the function itself; raises `BadInputError` for another."""
     if callable(reward):
         return reward
     if reward not in REWARDS:

@@ -18,7 +18,7 @@ from dragstrip.gym.template import Template, step_of, template
 
 ACTIONS = ("rate_factor", "rate", "window_factor", "window", "window_menu")
 """Meanings of an action (docs/how-to/learning.md)."""
-DEFAULT_WORDS = {"rate": "10mbit", "rtt": "40ms", "duration": "10s"}
+DEFAULT_WORDS = {"rate": "10mbit", "rtt": "40ms", "queue": "pfifo limit 100", "duration": "10s"}
 """Path and length of an episode where nothing else is given."""
 
 
@@ -67,6 +67,10 @@ def settings(
         path["rate"] = DEFAULT_WORDS["rate"]
     if not path.keys() & {"path", "rtt"}:
         path["rtt"] = DEFAULT_WORDS["rtt"]
+    if not path.keys() & {"path", "queue"}:
+        path["queue"] = DEFAULT_WORDS[
+            "queue"
+        ]  # not a share of the product of rate and RTT, which may be ranges
     path.setdefault("duration", DEFAULT_WORDS["duration"])
     bounds = np.array([BOUNDS[name] for name in facts["observe"]] * history, dtype=np.float32)
     observation_space = spaces.Box(bounds[:, 0], bounds[:, 1], dtype=np.float32)
@@ -76,9 +80,7 @@ def settings(
         action_space = spaces.Box(low, high, (1,), np.float32)
     else:
         action_space = spaces.Discrete(facts["choices"])
-    return Settings(
-        template(policy, rivals, size, path), reward_of(reward), observation_space, action_space
-    )
+    return Settings(template(policy, rivals, size, path), reward_of(reward), observation_space, action_space)
 
 
 def refused(error: _core.InputError) -> BadInputError:

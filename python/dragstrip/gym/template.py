@@ -1,4 +1,4 @@
-"""The scenario of an environment: the words of `compare`, of which some are ranges, and an agent in flow 0."""
+"""The scenario of an environment: words of `compare`, of which some are ranges, with an agent in flow 0."""
 
 from __future__ import annotations
 
@@ -178,6 +178,8 @@ def _compare(low: Any, high: Any, pointer: str, draw: tuple[str, int], knobs: li
         if not (_is_number(low) and _is_number(high)):
             expected = "two words that differ in numbers alone, such as two limits of one queue"
             raise BadInputError(name, f"{low} and {high}", expected)
+        if not pointer.startswith("/links/"):
+            raise BadInputError(name, f"{low} and {high}", "one value: only numbers of links have ranges")
         whole = isinstance(low, int) and isinstance(high, int)
         if any(knob.pointer == pointer for knob in knobs):
             raise BadInputError(name, "a range", "another option without one: both set the same number")

@@ -23,7 +23,7 @@ Floats = NDArray[np.float32]
 Info = dict[str, Any]
 
 
-class CongestionControlVector(VectorEnv[Floats, Any, NDArray[np.float64]]):
+class CongestionControlVector(VectorEnv[Floats, Any, NDArray[Any]]):
     """`num_envs` environments of `CongestionControl`, which takes the same options.
 
     `threads` share the work; results do not depend on their number. `autoreset_mode` is Gymnasium's: the step
@@ -62,9 +62,7 @@ class CongestionControlVector(VectorEnv[Floats, Any, NDArray[np.float64]]):
         }
         if autoreset_mode not in modes:
             raise BadInputError("autoreset_mode", autoreset_mode, "an AutoresetMode of gymnasium.vector")
-        self._settings = settings(
-            action, step, observe, history, reward, rivals, size, agent or {}, words
-        )
+        self._settings = settings(action, step, observe, history, reward, rivals, size, agent or {}, words)
         self.num_envs = num_envs
         self.metadata = {"render_modes": [], "autoreset_mode": autoreset_mode}
         self.single_observation_space = self._settings.observation_space
@@ -75,7 +73,7 @@ class CongestionControlVector(VectorEnv[Floats, Any, NDArray[np.float64]]):
         self._episodes: _core.Episodes | None = self._settings.template.batch(
             num_envs, threads, modes[autoreset_mode]
         )
-        self._shape = (num_envs, self._settings.observation_space.shape[0])
+        self._shape = (num_envs, len(self._settings.observation_space.low))
         self._begun = False
 
     def reset(
@@ -110,9 +108,7 @@ class CongestionControlVector(VectorEnv[Floats, Any, NDArray[np.float64]]):
             raise refused(error) from None
         return observations, self._info(figures)
 
-    def step(
-        self, actions: Any
-    ) -> tuple[Floats, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Info]:
+    def step(self, actions: Any) -> tuple[Floats, NDArray[Any], NDArray[Any], NDArray[Any], Info]:
         """Apply an action in each environment and go on to the end of its step.
 
         Raises `BadInputError` for an action out of its bounds, and in mode `DISABLED` for an episode that is
@@ -161,4 +157,9 @@ class CongestionControlVector(VectorEnv[Floats, Any, NDArray[np.float64]]):
         for number in ended:
             final_obs[number] = last[number].copy()
         final_info = {"figures": figures.copy(), "_figures": mask.copy()}
-        return {"final_obs": final_obs, "_final_obs": mask, "final_info": final_info, "_final_info": mask.copy()}
+        return {
+            "final_obs": final_obs,
+            "_final_obs": mask,
+            "final_info": final_info,
+            "_final_info": mask.copy(),
+        }

@@ -183,7 +183,8 @@ impl Sums {
         let marked = since(now.marked, self.then.marked);
         let interval = since(view.now.as_nanos(), self.began.as_nanos()) / 1e9;
         let mss = f64::from(view.mss);
-        let mbps = |packets: f64| if interval > 0.0 { packets * mss * 8e-6 / interval } else { 0.0 };
+        let mbps =
+            |packets: f64| if interval > 0.0 { packets * mss * 8e-6 / interval } else { 0.0 };
         let in_order = since(now.in_order, self.then.in_order) / mss;
         let throughput = mbps(delivered);
         if self.rtt_samples > 0 {
@@ -194,10 +195,13 @@ impl Sums {
         let max = self.throughput_max;
         let of_max = |value: f64| if max > 0.0 { value / max } else { 0.0 };
         let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
-        let pacing = if window.pacing_rate == u64::MAX { 0.0 } else { window.pacing_rate as f64 * 8e-6 };
+        let pacing =
+            if window.pacing_rate == u64::MAX { 0.0 } else { window.pacing_rate as f64 * 8e-6 };
         let srtt = f64::from(view.srtt_us_x8) / 8e3;
-        let rtt_min = if self.rtt_min_us == u32::MAX { 0.0 } else { f64::from(self.rtt_min_us) / 1e3 };
-        let rtt_max = if self.rtt_samples > 0 { f64::from(self.rtt_max_us) / 1e3 } else { self.mean_ms };
+        let rtt_min =
+            if self.rtt_min_us == u32::MAX { 0.0 } else { f64::from(self.rtt_min_us) / 1e3 };
+        let rtt_max =
+            if self.rtt_samples > 0 { f64::from(self.rtt_max_us) / 1e3 } else { self.mean_ms };
         let rtt_ratio = if srtt > 0.0 { (rtt_min / srtt).min(1.0) } else { 1.0 };
         let threshold =
             if window.ssthresh >= Window::INFINITE { 1e9 } else { f64::from(window.ssthresh) };

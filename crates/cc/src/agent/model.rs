@@ -88,16 +88,28 @@ impl Layer {
     fn check(&self, inputs: usize, field: &str) -> Result<usize, Wrong> {
         let neurons = self.weights.len();
         if neurons == 0 || neurons > NEURONS_MAX {
-            return Err(wrong(format!("{field}.weights: {neurons} rows"), format!("1 to {NEURONS_MAX}")));
+            return Err(wrong(
+                format!("{field}.weights: {neurons} rows"),
+                format!("1 to {NEURONS_MAX}"),
+            ));
         }
         if let Some(row) = self.weights.iter().find(|row| row.len() != inputs) {
-            return Err(wrong(format!("{field}.weights: a row of {}", row.len()), format!("{inputs}")));
+            return Err(wrong(
+                format!("{field}.weights: a row of {}", row.len()),
+                format!("{inputs}"),
+            ));
         }
         if self.bias.len() != neurons {
-            return Err(wrong(format!("{field}.bias: {} values", self.bias.len()), format!("{neurons}")));
+            return Err(wrong(
+                format!("{field}.bias: {} values", self.bias.len()),
+                format!("{neurons}"),
+            ));
         }
         if self.weights.iter().flatten().chain(&self.bias).any(|value| !value.is_finite()) {
-            return Err(wrong(format!("{field}: a number that is not finite"), "finite numbers".to_owned()));
+            return Err(wrong(
+                format!("{field}: a number that is not finite"),
+                "finite numbers".to_owned(),
+            ));
         }
         Ok(neurons)
     }
@@ -116,9 +128,10 @@ impl Model {
         match self {
             Self::Outside => Ok(()),
             Self::Log(actions) if actions.iter().all(|action| action.is_finite()) => Ok(()),
-            Self::Log(_) => {
-                Err(wrong("model.log: a number that is not finite".to_owned(), "finite numbers".to_owned()))
-            }
+            Self::Log(_) => Err(wrong(
+                "model.log: a number that is not finite".to_owned(),
+                "finite numbers".to_owned(),
+            )),
             Self::Linear(layer) => layer.check(inputs, "model.linear").and_then(last),
             Self::Mlp(Mlp { layers, .. }) => {
                 if layers.is_empty() || layers.len() > LAYERS_MAX {
@@ -137,7 +150,12 @@ impl Model {
     }
 
     /// The action for these inputs in step `number`; `choices`: the greatest output is the choice. None: it comes from outside.
-    pub(super) fn action(&self, number: usize, choices: bool, scratch: &mut Scratch) -> Option<f64> {
+    pub(super) fn action(
+        &self,
+        number: usize,
+        choices: bool,
+        scratch: &mut Scratch,
+    ) -> Option<f64> {
         let Scratch { inputs, outputs } = scratch;
         match self {
             Self::Outside => None,
@@ -207,7 +225,10 @@ fn check_tree(nodes: &[Node], inputs: usize) -> Result<(), Wrong> {
                 }
                 if [low, high].iter().any(|next| **next <= index || **next >= nodes.len()) {
                     let expected = format!("nodes after {index} and below {}", nodes.len());
-                    return Err(wrong(format!("model.tree[{index}]: next {low} and {high}"), expected));
+                    return Err(wrong(
+                        format!("model.tree[{index}]: next {low} and {high}"),
+                        expected,
+                    ));
                 }
             }
             Node::Answer { action } if action.is_finite() => {}

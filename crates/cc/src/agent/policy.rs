@@ -142,7 +142,8 @@ impl Policy {
             Step::Ms(_) | Step::Rtts(_) | Step::Ack => {}
         }
         if !(1..=HISTORY_MAX).contains(&self.history) || self.observe.len() > OBSERVE_MAX {
-            let found = format!("history: {}, observe: {} figures", self.history, self.observe.len());
+            let found =
+                format!("history: {}, observe: {} figures", self.history, self.observe.len());
             return wrong(found, "1 to 64 steps and at most 64 figures");
         }
         if !(1e-6..=0.9).contains(&self.delta) {

@@ -1,9 +1,9 @@
 //! The scenario's own algorithms.
 
 use crate::types::{NodeSpec, Scenario};
-use dragstrip_cc::program::{NAME_MAX, is_name};
 use dragstrip_cc::Text;
 use dragstrip_cc::agent::Step;
+use dragstrip_cc::program::{NAME_MAX, is_name};
 use dragstrip_tcp::StackKind;
 use dragstrip_units::Report;
 use std::collections::BTreeMap;

@@ -204,8 +204,7 @@ impl<O: Observer> World<O> {
     pub(super) fn deliver_to_agent(&mut self, endpoint: u32, segment: &Segment, ecn: Ecn) {
         let index = endpoint as usize;
         let mut out = HeldOut(Out::of(&mut self.network, &self.sockets[index]));
-        let new_bytes =
-            self.sockets[index].endpoint.on_segment(segment, ecn, self.now, &mut out);
+        let new_bytes = self.sockets[index].endpoint.on_segment(segment, ecn, self.now, &mut out);
         let recorded = segment.len == 0 || new_bytes == 0;
         let flow = self.sockets[index].flow as usize;
         if self.sockets[index].endpoint.is_held() {

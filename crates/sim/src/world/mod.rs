@@ -12,9 +12,9 @@ mod tick;
 mod tunnel;
 mod video;
 
-pub(crate) use layout::Layout;
-pub(crate) use agents::Stop;
 use agents::Agents;
+pub(crate) use agents::Stop;
+pub(crate) use layout::Layout;
 use out::Out;
 
 use crate::apps::{App, Flow, FlowKind, Phase};
