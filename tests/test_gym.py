@@ -17,7 +17,7 @@ from gymnasium.vector import AutoresetMode
 
 import dragstrip
 from dragstrip import BadInputError, _core
-from dragstrip.gym import OBSERVATIONS, REWARDS, CongestionControl, CongestionControlVector, Range
+from dragstrip.gym import OBSERVATIONS, REWARDS, Between, CongestionControl, CongestionControlVector
 from dragstrip.gym.figures import NAMES
 
 HEADERS = 1448 / 1514
@@ -234,7 +234,7 @@ def test_a_wrong_word_is_one_clear_error(words: dict[str, Any], message: str) ->
 
 def test_ranges_are_drawn_between_their_ends() -> None:
     env = make(
-        rate=Range("1mbit", "100mbit", log=True),
+        rate=Between("1mbit", "100mbit", log=True),
         queue=("bfifo limit 10kb", "bfifo limit 90kb"),
         duration="1s",
     )
@@ -362,6 +362,33 @@ def test_a_replay_is_the_episode() -> None:
     result = env.replay()
     assert [flow.label for flow in result.flows] == ["agent", "cubic"]
     assert result.flows[0].goodput_bps > 0
+
+
+def test_a_restored_episode_goes_on_with_the_same_bytes() -> None:
+    env = make(action="window_factor", step="20ms", duration="3s", agent={"inner": "cubic"}, rivals=["bbr"])
+    env.reset(seed=4)
+    for number in range(40):
+        env.step([0.1 if number % 2 else -0.1])
+    kept = env.snapshot()
+    hashes = []
+    for _ in range(3):
+        observation, info = env.restore(kept)
+        first = env.step([0.3])
+        over = first[2] or first[3]
+        while not over:
+            *_, terminated, truncated, _ = env.step([0.0])
+            over = terminated or truncated
+        hashes.append((env._open.sha256(0), info["time_s"], observation.tolist()))
+    env.restore(kept)
+    env.step([-0.3])
+    while not env.step([0.0])[3]:
+        pass
+    assert hashes[0] == hashes[1] == hashes[2]
+    assert env._open.sha256(0) != hashes[0][0]
+    with pytest.raises(BadInputError, match=r"^snapshot: what"):
+        env.restore(None)  # type: ignore[arg-type]
+    with pytest.raises(BadInputError, match=r"^snapshot: an episode after its reset"):
+        make().snapshot()
 
 
 def test_render_shows_the_race() -> None:

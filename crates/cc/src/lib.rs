@@ -39,6 +39,6 @@ pub use contract::{
 pub use parameters::{Options, PARTS, Parameters, UnknownAlgorithm, check_options};
 #[cfg(feature = "guest")]
 pub use registry::Guest;
-pub use registry::{Algorithm, Text, about, check, draws, names, paces};
+pub use registry::{Agent, Algorithm, Text, about, check, draws, names, paces};
 pub use rules::{BsdHost, CubicCurve, CwndLimited, Growth, HyStartClock, Rules, VegasRule};
 pub use window::Window;

@@ -1,8 +1,8 @@
 //! From a name to an algorithm.
 
-use crate::agent::{Agent, Policy};
+use crate::agent::{self, Policy};
 use crate::algorithms::*;
-use crate::program::{Fault, Misread, Program, Programmed};
+use crate::program::{Fault, Misread, Position, Program, Programmed};
 use crate::{
     About, Ack, AckEvent, CaState, CongestionControl, Event, LostPacket, Options, Parameters,
     RateSample, Response, Rules, UnknownAlgorithm, View, Window,
@@ -165,6 +165,22 @@ algorithms! {
     cubic::rfc9438: CubicRfc9438,
 }
 
+/// An agent at work in one connection, perhaps over another algorithm.
+pub type Agent = agent::Agent<Algorithm>;
+
+/// The error of a policy whose inner algorithm is wrong.
+fn not_within(error: UnknownAlgorithm) -> Misread {
+    let (found, expected) = match error {
+        UnknownAlgorithm::Name { name, nearest } => {
+            (format!("inner: {name:?}"), format!("a congestion control, such as {nearest}"))
+        }
+        UnknownAlgorithm::Parameter { parameter, expected, .. } => {
+            (format!("inner_options: {parameter:?}"), expected)
+        }
+    };
+    Misread { at: Position { line: 1, column: 1 }, found, expected }
+}
+
 /// A text of a scenario that defines an algorithm.
 #[derive(Clone, Debug)]
 pub enum Text {
@@ -181,7 +197,11 @@ impl Text {
     /// The first place where it is neither.
     pub fn parse(text: &str) -> Result<Self, Misread> {
         if Policy::is_policy(text) {
-            return Policy::parse(text).map(|policy| Self::Policy(Arc::new(policy)));
+            let policy = Policy::parse(text)?;
+            if let Some(name) = &policy.inner {
+                check(name, &policy.inner_options).map_err(not_within)?;
+            }
+            return Ok(Self::Policy(Arc::new(policy)));
         }
         Program::parse(text).map(|program| Self::Program(Arc::new(program)))
     }
@@ -193,7 +213,10 @@ impl Text {
     pub fn check_options(&self, options: &Options) -> Result<(), (String, String)> {
         match self {
             Self::Program(program) => Programmed::new(program, options).map(|_| ()),
-            Self::Policy(_) => Agent::check_options(options),
+            Self::Policy(_) => match options.keys().next() {
+                Some(name) => Err((name.clone(), "no parameters: a policy has none".to_owned())),
+                None => Ok(()),
+            },
         }
     }
 
@@ -220,7 +243,17 @@ impl Algorithm {
                 Programmed::new(program, options).map(|made| Self::Program(Box::new(made)))
             }
             Text::Policy(policy) => {
-                Agent::new(policy, options, rules, stream).map(|made| Self::Agent(Box::new(made)))
+                text.check_options(options)?;
+                let inner = match &policy.inner {
+                    None => None,
+                    Some(name) => {
+                        let made = Self::new(name, &policy.inner_options, rules, stream);
+                        let made = made.map_err(|error| (name.clone(), format!("{error:?}")))?;
+                        let about = made.about();
+                        Some((made, about))
+                    }
+                };
+                Ok(Self::Agent(Box::new(Agent::new(policy, inner))))
             }
         }
     }

@@ -96,6 +96,22 @@ impl Episode {
         }
     }
 
+    /// A copy of the environment in the middle of its episode; None before the first one, and with rivals over QUIC.
+    #[must_use]
+    pub fn copy(&self) -> Option<Self> {
+        let run = self.run.as_ref()?.copy()?;
+        let Self { template, stream, run: _, after, figures, actions, fractions } = self;
+        Some(Self {
+            template: Arc::clone(template),
+            stream: stream.clone(),
+            run: Some(run),
+            after: *after,
+            figures: *figures,
+            actions: actions.clone(),
+            fractions: fractions.clone(),
+        })
+    }
+
     /// Begins the next episode; with `seed` the first one of a new series. It begins when the first data packet has been
     /// acknowledged.
     ///

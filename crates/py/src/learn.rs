@@ -67,6 +67,13 @@ pub struct PyEpisodes {
     width: usize,
 }
 
+/// An environment in the middle of an episode.
+#[pyclass(frozen, name = "Snapshot", module = "dragstrip._core")]
+pub struct PySnapshot {
+    episode: Episode,
+    over: bool,
+}
+
 /// An error, made where the interpreter is at hand.
 type Refusal = Box<dyn FnOnce() -> PyErr + Send>;
 
@@ -199,6 +206,37 @@ impl PyEpisodes {
     /// The fraction of each range that was drawn for an environment's episode, from 0 to 1.
     fn fractions(&self, number: usize) -> Vec<f64> {
         self.slots.get(number).map_or_else(Vec::new, |slot| slot.episode.fractions().to_vec())
+    }
+
+    /// Returns a copy of an environment in the middle of its episode. Raises `InputError` before the first reset, and with rivals over
+    /// QUIC, whose stacks cannot be copied.
+    fn snapshot(&self, number: usize) -> PyResult<PySnapshot> {
+        panic::caught("a snapshot", || {
+            let slot = self.slots.get(number);
+            match slot.and_then(|slot| Some((slot.episode.copy()?, slot.over))) {
+                Some((episode, over)) => Ok(PySnapshot { episode, over }),
+                None => {
+                    let expected = "an episode after its reset, without rivals over QUIC";
+                    Err(InputError::new_err(("snapshot", "", expected)))
+                }
+            }
+        })
+    }
+
+    /// Puts a snapshot in the place of an environment, and fills `observations` and `figures` as `reset` does.
+    fn restore(
+        &mut self,
+        py: Python<'_>,
+        number: usize,
+        snapshot: &PySnapshot,
+        observations: PyBuffer<f32>,
+        figures: PyBuffer<f64>,
+    ) -> PyResult<()> {
+        let wrong = || InputError::new_err(("snapshot", "", "one of this environment"));
+        let slot = self.slots.get_mut(number).ok_or_else(wrong)?;
+        slot.episode = snapshot.episode.copy().ok_or_else(wrong)?;
+        (slot.over, slot.was_reset, slot.last) = (snapshot.over, false, None);
+        self.put(py, &observations, &figures, false)
     }
 
     /// Returns the SHA-256 of the recording of an environment's episode so far; None before the first reset.

@@ -208,6 +208,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(display::panel_axes, module)?)?;
     module.add_function(wrap_pyfunction!(display::finding_mark, module)?)?;
     module.add_class::<learn::PyEpisodes>()?;
+    module.add_class::<learn::PySnapshot>()?;
     module.add("FIGURES", learn::figures(module.py())?)?;
     module.add_function(wrap_pyfunction!(learn::policy_facts, module)?)?;
     module.add_class::<inspect::PyAnonymous>()?;

@@ -1,6 +1,8 @@
 //! Algorithms at the ends of flows: congestion controls by name, programs, QUIC's stacks.
 
 use crate::error::{SetupError, problem};
+use crate::network::Target;
+use dragstrip_cc::agent::Step;
 use dragstrip_cc::{Algorithm, Options, Rules, Text, UnknownAlgorithm};
 use dragstrip_quic::Role as QuicRole;
 use dragstrip_scenario::{FlowSpec, NodeSpec, Scenario, Transport, quic};
@@ -112,4 +114,21 @@ pub(crate) fn quic_endpoint(
         name,
     };
     dragstrip_quic::Endpoint::new(&settings).map_err(|error| wrong("protocol", error.to_string()))
+}
+
+/// Targets of the packets to the server and to the client of a flow of TCP.
+pub(crate) fn tcp_targets(
+    programs: &Programs<'_>,
+    flow: &FlowSpec,
+    [server, client]: [u32; 2],
+) -> [Target; 2] {
+    let asked_at_acks = match programs.get(flow.transport.name()) {
+        Some(Text::Policy(policy)) => policy.step == Step::Ack,
+        Some(Text::Program(_)) | None => false,
+    };
+    match (asked_at_acks, flow.application.is_asking()) {
+        (false, _) => [Target::Endpoint(server), Target::Endpoint(client)],
+        (true, true) => [Target::Agent(server), Target::Endpoint(client)],
+        (true, false) => [Target::Endpoint(server), Target::Agent(client)],
+    }
 }

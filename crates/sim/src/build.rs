@@ -1,6 +1,6 @@
 //! From a scenario to a world ready to run: names become numbers, specifications become parts.
 
-use crate::algorithms::{Programs, algorithm, programs, quic_endpoint};
+use crate::algorithms::{algorithm, programs, quic_endpoint, tcp_targets};
 use crate::apps::{App, Flow, FlowKind};
 use crate::calendar::{Calendar, MAX_SOURCES, Source};
 use crate::changes::{changes, concerns_queue};
@@ -22,15 +22,13 @@ use crate::probes::Probe;
 use crate::rates::rate;
 use crate::sockets::{QuicSocket, Socket, with_buffers};
 use crate::world::{Layout, QueueWatch, World};
-use dragstrip_cc::Text;
-use dragstrip_cc::agent::Step;
 use dragstrip_link::{Ring, Transmitter, Wire};
 use dragstrip_packet::Dscp;
 use dragstrip_player::Player;
 use dragstrip_qdisc::{ComputedFifo, Configuration as _, Discipline, Headers, Hosts, Streams};
 use dragstrip_recording::Writer;
 use dragstrip_scenario::{
-    Application, FlowSpec, NodeSpec, QdiscSpec, Scenario, SocketBuffers, Topology, Transport,
+    Application, NodeSpec, QdiscSpec, Scenario, SocketBuffers, Topology, Transport,
 };
 use dragstrip_tcp::{Endpoint, Role, Settings};
 use dragstrip_units::{Duration, Instant, Rate, Stream};
@@ -505,11 +503,10 @@ fn build_flows(
             Transport::Tcp { socket, .. } => {
                 let client = sockets.len() as u32;
                 let server = client + 1;
-                let (asked_server, asked_client) = asked_at_acks(&programs, spec);
-                let target = endpoint(server, asked_server);
+                let [target, back_target] = tcp_targets(&programs, spec, [server, client]);
                 let to_server = ports.add((from, to), target, there, &name("server"), &field)?;
-                let target = endpoint(client, asked_client);
-                let to_client = ports.add((to, from), target, back, &name("client"), &field)?;
+                let to_client =
+                    ports.add((to, from), back_target, back, &name("client"), &field)?;
                 for (role, host, name, first_hop, pair) in [
                     (Role::Client, &spec.sender, "client", to_server, (from, to)),
                     (Role::Server, &spec.receiver, "server", to_client, (to, from)),
@@ -557,21 +554,6 @@ fn build_flows(
         flows.push(flow);
     }
     Ok(flows)
-}
-
-/// The target of a socket's packets.
-const fn endpoint(socket: u32, asked_at_acks: bool) -> Target {
-    if asked_at_acks { Target::Agent(socket) } else { Target::Endpoint(socket) }
-}
-
-/// True for the server's and the client's end of a flow if an agent governs its data and is asked after each ACK.
-fn asked_at_acks(programs: &Programs<'_>, spec: &FlowSpec) -> (bool, bool) {
-    let asked = match programs.get(spec.transport.name()) {
-        Some(Text::Policy(policy)) => policy.step == Step::Ack,
-        Some(Text::Program(_)) | None => false,
-    };
-    let by_server = spec.application.is_asking();
-    (asked && by_server, asked && !by_server)
 }
 
 /// The stage whose packets a tunnel's flow carries this way.

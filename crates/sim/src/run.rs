@@ -4,7 +4,7 @@ use crate::build;
 use crate::error::{self, SetupError};
 use crate::observer::Observer;
 use crate::world::{Stop, World};
-use dragstrip_cc::agent::Agent;
+use dragstrip_cc::Agent;
 use dragstrip_recording::{Recording, Writer};
 use dragstrip_scenario::Scenario;
 use dragstrip_units::Instant;
@@ -26,6 +26,20 @@ impl<O: Observer> Run<O> {
     pub fn new(scenario: Scenario, observer: O) -> Result<Self, SetupError> {
         let world = build::build(&scenario, observer)?;
         Ok(Self { scenario, world, done: false })
+    }
+
+    /// A copy, which goes on with the same bytes; None for a run with flows of QUIC, whose stacks cannot be copied.
+    #[must_use]
+    pub fn copy(&self) -> Option<Self>
+    where
+        O: Clone,
+    {
+        let Self { scenario, world, done } = self;
+        world.quic.is_empty().then(|| Self {
+            scenario: scenario.clone(),
+            world: world.clone(),
+            done: *done,
+        })
     }
 
     /// Lets everything happen that is due until `until_ns`, but no more than `events_max` events; answers with their

@@ -166,29 +166,34 @@ proptest! {
     }
 }
 
-/// An event at the very end of a step belongs to it: with a step of exactly a round trip an ACK comes with the boundary.
+/// An event at the very end of a step belongs to it: an ACK that comes at the boundary is in the step that ends.
 #[test]
 fn an_ack_at_the_end_of_a_step_belongs_to_it() {
     let path = Path { rate_bps: 12_000_000, rtt_ns: 40_000_000, buffer_bytes: 100_000, gso: false };
-    let policy = r#"{"policy": 1, "step": {"ms": 1}, "action": "window", "window_packets": 1}"#;
-    let scenario = scenario(&path, "mine", policy);
-    let mut run = Run::new(scenario, ()).expect("a valid scenario");
-    assert!(run.advance_to_step(u64::MAX));
-    let begun = run.now_ns();
-    run.act(0, 1.0);
-    // A window of one packet: an ACK every round trip, the first when the agent begins.
-    let mut acks = Vec::new();
-    for _ in 0..200 {
+    let rest = r#""action": "window", "window_packets": 2"#;
+    let of_step = |step: &str| {
+        scenario(&path, "mine", &format!(r#"{{"policy": 1, "step": {step}, {rest}}}"#))
+    };
+    // The instants of the first two ACKs, by an agent that is asked at each.
+    let mut run = Run::new(of_step(r#""ack""#), ()).expect("a valid scenario");
+    let mut at = [0; 2];
+    for instant in &mut at {
         assert!(run.advance_to_step(u64::MAX));
-        let figures = run.agent(0).expect("an agent").figures();
-        let delivered = FIGURES.iter().position(|row| row.name == "delivered_packets");
-        if figures[delivered.expect("a figure")] > 0.0 {
-            acks.push(run.now_ns() - begun);
-        }
-        run.act(0, 1.0);
+        *instant = run.now_ns();
+        run.act(0, 2.0);
     }
-    let gaps: Vec<u64> = acks.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    assert!(gaps.iter().all(|gap| (40_000_000..=82_000_000).contains(gap)), "{gaps:?}");
+    let gap_ms = (at[1] - at[0]) as f64 / 1e6;
+    let delivered =
+        FIGURES.iter().position(|row| row.name == "delivered_packets").expect("a figure");
+    for (step_ms, expected) in [(gap_ms, 2.0), (gap_ms - 0.001, 0.0)] {
+        let mut run =
+            Run::new(of_step(&format!(r#"{{"ms": {step_ms:.6}}}"#)), ()).expect("a valid scenario");
+        assert!(run.advance_to_step(u64::MAX));
+        assert_eq!(run.now_ns(), at[0]);
+        run.act(0, 2.0);
+        assert!(run.advance_to_step(u64::MAX));
+        assert!((run.agent(0).expect("an agent").figures()[delivered] - expected).abs() < 1e-9);
+    }
 }
 
 /// A window that an action raises is used at once, not at the next ACK.
@@ -221,28 +226,4 @@ fn a_finite_transfer_ends_its_agent() {
     run.end_step(0);
     delivered += run.agent(0).expect("an agent").figures()[1];
     assert!(delivered < 0.010, "the last step is shorter: {delivered}");
-}
-
-#[test]
-fn zz_debug() {
-    let path = Path { rate_bps: 1_000_000, rtt_ns: 2_000_000, buffer_bytes: 3_000, gso: false };
-    let policy = r#"{"policy": 1, "step": "ack", "action": "window", "on_loss": "halve"}"#;
-    let a = steered(&scenario(&path, "mine", policy), reno());
-    let b = ran(&scenario(&path, "reno", ""));
-    for (x, y) in a.tables.iter().zip(&b.tables) {
-        for (c, d) in x.columns.iter().zip(&y.columns) {
-            let (c1, d1) = (format!("{:?}", c.data), format!("{:?}", d.data));
-            if c1 != d1 {
-                println!(
-                    "{} {} {} {}\n {}\n {}",
-                    x.name,
-                    c.name,
-                    c1.len(),
-                    d1.len(),
-                    &c1[..c1.len().min(300)],
-                    &d1[..d1.len().min(300)]
-                );
-            }
-        }
-    }
 }

@@ -1,5 +1,7 @@
 //! One end of a connection: handshake, then a sender and a receiver side by side.
 
+mod agents;
+
 use crate::ecn::{self, Agreed, Carries, Request};
 use crate::metrics::Metrics;
 use crate::options::Options;
@@ -9,7 +11,6 @@ use crate::segment::{Ecn, EcnBytes, Flags, Outbox, Segment, SynOptions, Timestam
 use crate::sender::{Io, Sender, Supply};
 use crate::snapshot::{LimitedBy, Snapshot};
 use crate::ticks::{Ticks, micros};
-use dragstrip_cc::agent::Agent;
 use dragstrip_cc::program::Fault;
 use dragstrip_cc::{Algorithm, CongestionControl, EcnMode};
 use dragstrip_units::Instant;
@@ -550,31 +551,6 @@ impl Endpoint {
     /// ([`CongestionControl::variables`]).
     pub fn variables(&self, tell: &mut dyn FnMut(&'static str, f64)) {
         self.sender.cc().variables(self.sender.view(), self.sender.window(), tell);
-    }
-
-    /// The agent that governs the data, if the algorithm is one.
-    #[must_use]
-    pub fn agent(&self) -> Option<&Agent> {
-        self.sender.cc().agent()
-    }
-
-    /// Ends the agent's step now. Returns its policy's action; None: it comes from outside.
-    pub fn end_step(&mut self, now: Instant) -> Option<f64> {
-        self.sender.end_step(now)
-    }
-
-    /// True when what an ACK has released waits for the agent's action.
-    #[must_use]
-    pub fn is_held(&self) -> bool {
-        self.sender.is_held()
-    }
-
-    /// Applies the agent's action, none if it leaves everything as it is. What may be sent by it is sent at once; what a held ACK
-    /// has released goes then in any case ([`Outbox::HOLDS`]).
-    pub fn act<O: Outbox>(&mut self, action: Option<f64>, now: Instant, out: &mut O) {
-        if self.phase == Phase::Established {
-            self.sender.act(action, now, &mut Io { receiver: &mut self.receiver, out });
-        }
     }
 
     /// Returns the fault that has stopped the algorithm, if it is a program.

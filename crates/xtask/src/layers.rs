@@ -28,6 +28,7 @@ const ORDER: &[&str] = &[
     "player",
     "quic",
     "sim",
+    "learn",
     "strip",
     "agent",
     "lockstep",

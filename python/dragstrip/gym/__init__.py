@@ -21,7 +21,7 @@ from gymnasium import register, registry
 from dragstrip.gym.env import CongestionControl
 from dragstrip.gym.figures import OBSERVATIONS, figure_names
 from dragstrip.gym.rewards import REWARDS, aurora, mvfst_rl, orca
-from dragstrip.gym.template import Range
+from dragstrip.gym.template import Between
 from dragstrip.gym.vector import CongestionControlVector
 
 ID = "CongestionControl-v0"
@@ -38,9 +38,9 @@ __all__ = [
     "ID",
     "OBSERVATIONS",
     "REWARDS",
+    "Between",
     "CongestionControl",
     "CongestionControlVector",
-    "Range",
     "aurora",
     "figure_names",
     "mvfst_rl",

@@ -33,7 +33,7 @@ class CongestionControl(gymnasium.Env[Observation, Any]):
     the last `history` steps. `reward` is `aurora`, `orca`, `mvfst_rl` or a function of the step's figures by
     name. `rivals` are algorithms beside it, `size` ends its transfer after so many bytes. `agent` holds more
     fields of a policy, such as `{"inner": "cubic"}`. The other options are those of `dragstrip.compare`; a
-    pair of words or a `Range` is drawn anew for each episode, which lasts `duration`.
+    pair of words or a `Between` is drawn anew for each episode, which lasts `duration`.
 
     An observation is float32 of shape (figures x history,), the oldest step first. An info has all figures,
     unbounded, by name, and `drawn`: the values of ranges. Raises `BadInputError` for a word that is wrong.
@@ -123,6 +123,31 @@ class CongestionControl(gymnasium.Env[Observation, Any]):
         first reset.
         """
         return replay(self._settings.template, self._open, 0)
+
+    def snapshot(self) -> _core.Snapshot:
+        """A copy of the episode as it is, for `restore`; it stays as it is, however the episode goes on.
+
+        Raises `BadInputError` before the first reset, and with rivals over QUIC.
+        """
+        try:
+            return self._open.snapshot(0)
+        except _core.InputError as error:
+            raise refused(error) from None
+
+    def restore(self, snapshot: _core.Snapshot) -> tuple[Observation, Info]:
+        """Go back to a snapshot of this environment; returns the observation and the info of that step.
+
+        The same actions then give the same bytes. A snapshot may be restored any number of times.
+        """
+        if not isinstance(snapshot, _core.Snapshot):
+            raise BadInputError("snapshot", snapshot, "what `snapshot` of this environment has returned")
+        observation = np.empty(self._width, np.float32)
+        figures = np.empty(len(NAMES), np.float64)
+        try:
+            self._open.restore(0, snapshot, observation, figures)
+        except _core.InputError as error:
+            raise refused(error) from None
+        return observation, self._info(figures)
 
     def close(self) -> None:
         """Free the episode; every later reset or step is refused."""

@@ -58,7 +58,9 @@ def settings(
         **given,
     }
     try:
-        facts = _core.policy_facts(json.dumps({"policy": 1, **policy}))
+        text = json.dumps({"policy": 1, **policy})
+        _core.check_program(text)  # also its inner algorithm
+        facts = _core.policy_facts(text)
     except _core.InputError as error:
         _, value, expected = error.args
         raise BadInputError("agent", Raw(value), expected) from None

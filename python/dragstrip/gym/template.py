@@ -21,8 +21,8 @@ STEP_WORDS = "a time such as 10ms, round trips such as 1rtt, or ack"
 
 
 @dataclass(frozen=True)
-class Range:
-    """Two words of `compare` between which an episode draws, such as `Range("1mbit", "100mbit", log=True)`.
+class Between:
+    """Two words of `compare` between which an episode draws, such as `Between("1mbit", "100mbit", log=True)`.
 
     The draw is uniform, or with `log` uniform in the logarithm. A pair of words is a range, too.
     """
@@ -49,7 +49,7 @@ class Template:
 
     scenario: dict[str, Any]
     knobs: list[Knob]
-    ranges: dict[str, Range]
+    ranges: dict[str, Between]
     policy: dict[str, Any]
     experiment: Experiment = field(repr=False)
     run: PlannedRun = field(repr=False)
@@ -146,13 +146,13 @@ def _trained(scenario: Mapping[str, Any], size: int | None) -> dict[str, Any]:
 
 
 def _is_range(value: Any) -> bool:
-    return isinstance(value, Range) or (isinstance(value, tuple) and len(value) == 2)
+    return isinstance(value, Between) or (isinstance(value, tuple) and len(value) == 2)
 
 
-def _range(name: str, value: Any) -> Range:
+def _range(name: str, value: Any) -> Between:
     if name in ("seed", "repeat", "flows", "together"):
         raise BadInputError(name, str(value), "one value: it has no range")
-    return value if isinstance(value, Range) else Range(*value)
+    return value if isinstance(value, Between) else Between(*value)
 
 
 def _middle(low: Any, high: Any) -> str | None:

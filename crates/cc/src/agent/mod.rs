@@ -17,10 +17,10 @@ pub use figures::{COUNT, FIGURES, FigureRow, Figures};
 pub use policy::{OnLoss, POLICY_MAX, Policy, Step};
 
 use crate::{
-    About, Ack, AckEvent, Algorithm, CaState, CongestionControl, Event, LostPacket, Needs, Options,
-    RateSample, Response, Rules, Signal, View, Window,
+    About, Ack, AckEvent, CaState, CongestionControl, Event, LostPacket, Needs, RateSample,
+    Response, Signal, View, Window,
 };
-use dragstrip_units::{Duration, Instant, Stream};
+use dragstrip_units::{Duration, Instant};
 use figures::Sums;
 use model::Scratch;
 use std::sync::Arc;
@@ -50,9 +50,10 @@ const RATE_WINDOW_RTTS: f64 = 2.0;
 
 /// An agent at work in one connection.
 #[derive(Clone, Debug)]
-pub struct Agent {
+pub struct Agent<A> {
     policy: Arc<Policy>,
-    inner: Option<Box<Algorithm>>,
+    inner: Option<Box<A>>,
+    about: &'static About,
     sums: Sums,
     figures: Figures,
     /// Observations, the oldest step first.
@@ -72,28 +73,19 @@ pub struct Agent {
     begun: bool,
 }
 
-impl Agent {
-    /// An agent of this policy; `stream` is its inner algorithm's source of chance.
-    ///
-    /// # Errors
-    /// A parameter: a policy has none.
-    pub fn new(
-        policy: &Arc<Policy>,
-        options: &Options,
-        rules: &Rules,
-        stream: Stream,
-    ) -> Result<Self, (String, String)> {
-        Self::check_options(options)?;
-        let inner = match &policy.inner {
-            None => None,
-            Some(name) => {
-                let made = Algorithm::new(name, &policy.inner_options, rules, stream);
-                let expected = || "an algorithm that validation accepts".to_owned();
-                Some(Box::new(made.map_err(|_| ("inner".to_owned(), expected()))?))
-            }
+impl<A: CongestionControl> Agent<A> {
+    /// An agent of this policy, over an algorithm with its row if the policy names one.
+    #[must_use]
+    pub fn new(policy: &Arc<Policy>, inner: Option<(A, &'static About)>) -> Self {
+        let about = match &inner {
+            Some((_, about)) => about,
+            None if policy.action.is_rate() => &ABOUT_RATE,
+            None => &ABOUT,
         };
-        Ok(Self {
+        let inner = inner.map(|(inner, _)| Box::new(inner));
+        Self {
             inner,
+            about,
             sums: Sums::new(),
             figures: [0.0; COUNT],
             seen: vec![0.0; policy.inputs()].into(),
@@ -105,13 +97,6 @@ impl Agent {
             due: Instant::NEVER,
             begun: false,
             policy: Arc::clone(policy),
-        })
-    }
-
-    pub(crate) fn check_options(options: &Options) -> Result<(), (String, String)> {
-        match options.keys().next() {
-            Some(name) => Err((name.clone(), "no parameters: a policy has none".to_owned())),
-            None => Ok(()),
         }
     }
 
@@ -151,12 +136,8 @@ impl Agent {
         self.policy.step == Step::Ack
     }
 
-    pub(crate) fn about(&self) -> &'static About {
-        match &self.inner {
-            Some(inner) => inner.about(),
-            None if self.policy.action.is_rate() => &ABOUT_RATE,
-            None => &ABOUT,
-        }
+    pub(crate) const fn about(&self) -> &'static About {
+        self.about
     }
 
     /// Ends the step at `view.now`; `sent` counts the segments sent so far. Returns the policy's action; None: it comes from
@@ -246,7 +227,7 @@ impl Agent {
     }
 }
 
-impl CongestionControl for Agent {
+impl<A: CongestionControl> CongestionControl for Agent<A> {
     fn init(&mut self, view: &View, window: &mut Window) {
         self.sums.start(view);
         if let Some(inner) = &mut self.inner {

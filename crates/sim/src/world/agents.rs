@@ -6,7 +6,7 @@
 use super::World;
 use super::out::{HeldOut, Out};
 use crate::observer::Observer;
-use dragstrip_cc::agent::Agent;
+use dragstrip_cc::Agent;
 use dragstrip_packet::{Ecn, Segment};
 use dragstrip_tcp::Phase;
 use dragstrip_units::Instant;

@@ -33,7 +33,7 @@ use dragstrip_scenario::Scenario;
 use dragstrip_units::{Duration, Instant};
 
 /// A queue whose state is recorded.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct QueueWatch {
     pub stage: usize,
     pub link: Word,
@@ -51,7 +51,7 @@ struct Arrivals {
 const EVENTS_UNREPORTED: u32 = 1 << 20;
 
 /// A run in progress.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct World<O> {
     pub(crate) network: Network<O>,
     pub(crate) sockets: Vec<Socket>,
