@@ -171,28 +171,31 @@ proptest! {
 fn an_ack_at_the_end_of_a_step_belongs_to_it() {
     let path = Path { rate_bps: 12_000_000, rtt_ns: 40_000_000, buffer_bytes: 100_000, gso: false };
     let rest = r#""action": "window", "window_packets": 2"#;
-    let of_step = |step: &str| {
-        scenario(&path, "mine", &format!(r#"{{"policy": 1, "step": {step}, {rest}}}"#))
+    let run_of = |step: &str| {
+        let policy = format!(r#"{{"policy": 1, "step": {step}, {rest}}}"#);
+        Run::new(scenario(&path, "mine", &policy), ()).expect("a valid scenario")
+    };
+    let delivered = |run: &Run| {
+        let place = FIGURES.iter().position(|row| row.name == "delivered_packets");
+        run.agent(0).expect("an agent").figures()[place.expect("a figure")]
     };
     // The instants of the first two ACKs, by an agent that is asked at each.
-    let mut run = Run::new(of_step(r#""ack""#), ()).expect("a valid scenario");
-    let mut at = [0; 2];
+    let (mut at, mut acked) = ([0; 2], 0.0);
+    let mut run = run_of(r#""ack""#);
     for instant in &mut at {
         assert!(run.advance_to_step(u64::MAX));
-        *instant = run.now_ns();
+        (*instant, acked) = (run.now_ns(), delivered(&run));
         run.act(0, 2.0);
     }
+    assert!(acked > 0.0);
     let gap_ms = (at[1] - at[0]) as f64 / 1e6;
-    let delivered =
-        FIGURES.iter().position(|row| row.name == "delivered_packets").expect("a figure");
-    for (step_ms, expected) in [(gap_ms, 2.0), (gap_ms - 0.001, 0.0)] {
-        let mut run =
-            Run::new(of_step(&format!(r#"{{"ms": {step_ms:.6}}}"#)), ()).expect("a valid scenario");
+    for (step_ms, expected) in [(gap_ms, acked), (gap_ms - 0.001, 0.0)] {
+        let mut run = run_of(&format!(r#"{{"ms": {step_ms:.6}}}"#));
         assert!(run.advance_to_step(u64::MAX));
         assert_eq!(run.now_ns(), at[0]);
         run.act(0, 2.0);
         assert!(run.advance_to_step(u64::MAX));
-        assert!((run.agent(0).expect("an agent").figures()[delivered] - expected).abs() < 1e-9);
+        assert!((delivered(&run) - expected).abs() < 1e-9, "{step_ms} ms");
     }
 }
 
