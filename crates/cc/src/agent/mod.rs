@@ -11,6 +11,8 @@ mod action;
 mod figures;
 mod model;
 mod policy;
+#[cfg(test)]
+mod tests;
 
 pub use action::ActionKind;
 pub use figures::{COUNT, FIGURES, FigureRow, Figures};
