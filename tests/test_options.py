@@ -17,6 +17,10 @@ EXCEPTIONS = {
     ("--program", "passport"): "FILE: a text or Rust, where the others take texts alone",
     ("--program", "attack"): "FILE: a text or Rust, where the others take texts alone",
     ("--program", "evidence"): "FILE: a text or Rust, where the others take texts alone",
+    **dict.fromkeys(
+        (("--policy", "passport"), ("--policy", "attack"), ("--policy", "evidence")),
+        "another word for --program",
+    ),
     ("--set", "tc-import"): "NAME=VALUE: a variable of a script, which is no field of an experiment",
     **dict.fromkeys(
         (

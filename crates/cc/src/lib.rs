@@ -2,7 +2,8 @@
 //!
 //! Scope: the contract ([`CongestionControl`]), one file or folder per algorithm under `algorithms/`, the slow-start
 //! parts that several algorithms share under `slow_start/`, the parts that FreeBSD's share under `bsd/`, the language
-//! in which a scenario defines its own algorithm under `program/`, the rules in which kernels differ ([`Rules`]), and
+//! in which a scenario defines its own algorithm under `program/`, agents and policies under
+//! `agent/`, the rules in which kernels differ ([`Rules`]), and
 //! the registry that turns a name into an algorithm. Out of scope: loss detection, retransmission, RTT estimation,
 //! timers, packets: those are the endpoint's (`dragstrip-tcp`).
 //!
@@ -13,6 +14,7 @@
 //! [`Stream`]: dragstrip_units::Stream
 
 mod about;
+pub mod agent;
 pub mod algorithms;
 mod bsd;
 mod ca_state;
@@ -37,6 +39,6 @@ pub use contract::{
 pub use parameters::{Options, PARTS, Parameters, UnknownAlgorithm, check_options};
 #[cfg(feature = "guest")]
 pub use registry::Guest;
-pub use registry::{Algorithm, about, check, draws, names, paces};
+pub use registry::{Agent, Algorithm, Text, about, check, draws, names, paces};
 pub use rules::{BsdHost, CubicCurve, CwndLimited, Growth, HyStartClock, Rules, VegasRule};
 pub use window::Window;

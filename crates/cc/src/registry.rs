@@ -1,7 +1,8 @@
 //! From a name to an algorithm.
 
+use crate::agent::{self, Policy};
 use crate::algorithms::*;
-use crate::program::{Fault, Program, Programmed};
+use crate::program::{Fault, Misread, Position, Program, Programmed};
 use crate::{
     About, Ack, AckEvent, CaState, CongestionControl, Event, LostPacket, Options, Parameters,
     RateSample, Response, Rules, UnknownAlgorithm, View, Window,
@@ -37,6 +38,8 @@ macro_rules! algorithms {
             $(#[doc = concat!("`", stringify!($($module)::+), "`")] $kind($($module)::+::$kind),)+
             /// A text of the scenario.
             Program(Box<Programmed>),
+            /// A policy of the scenario, or an agent from outside.
+            Agent(Box<Agent>),
             /// One that is not registered.
             #[cfg(feature = "guest")]
             Guest(Box<dyn Guest>),
@@ -80,6 +83,7 @@ macro_rules! algorithms {
                 match self {
                     $(Self::$kind(_) => &$($module)::+::ABOUT,)+
                     Self::Program(program) => program.about(),
+                    Self::Agent(agent) => agent.about(),
                     #[cfg(feature = "guest")]
                     Self::Guest(guest) => guest.about(),
                 }
@@ -120,6 +124,7 @@ macro_rules! algorithms {
             match $this {
                 $(Self::$variant(algorithm) => algorithm.$method $call,)+
                 Self::Program(program) => program.$method $call,
+                Self::Agent(agent) => agent.$method $call,
                 #[cfg(feature = "guest")]
                 Self::Guest(guest) => guest.$method $call,
             }
@@ -160,13 +165,108 @@ algorithms! {
     cubic::rfc9438: CubicRfc9438,
 }
 
+/// An agent at work in one connection, perhaps over another algorithm.
+pub type Agent = agent::Agent<Algorithm>;
+
+/// The error of a policy whose inner algorithm is wrong.
+fn not_within(error: UnknownAlgorithm) -> Misread {
+    let (found, expected) = match error {
+        UnknownAlgorithm::Name { name, nearest } => {
+            (format!("inner: {name:?}"), format!("a congestion control, such as {nearest}"))
+        }
+        UnknownAlgorithm::Parameter { parameter, expected, .. } => {
+            (format!("inner_options: {parameter:?}"), expected)
+        }
+    };
+    Misread { at: Position { line: 1, column: 1 }, found, expected }
+}
+
+/// A text of a scenario that defines an algorithm.
+#[derive(Clone, Debug)]
+pub enum Text {
+    /// A program.
+    Program(Arc<Program>),
+    /// A policy.
+    Policy(Arc<Policy>),
+}
+
+impl Text {
+    /// Reads a text: a policy if it is JSON, otherwise a program.
+    ///
+    /// # Errors
+    /// The first place where it is neither.
+    pub fn parse(text: &str) -> Result<Self, Misread> {
+        if Policy::is_policy(text) {
+            let policy = Policy::parse(text)?;
+            if let Some(name) = &policy.inner {
+                check(name, &policy.inner_options).map_err(not_within)?;
+            }
+            return Ok(Self::Policy(Arc::new(policy)));
+        }
+        Program::parse(text).map(|program| Self::Program(Arc::new(program)))
+    }
+
+    /// Refuses parameters that it does not have.
+    ///
+    /// # Errors
+    /// The parameter's name, and what would be right.
+    pub fn check_options(&self, options: &Options) -> Result<(), (String, String)> {
+        match self {
+            Self::Program(program) => Programmed::new(program, options).map(|_| ()),
+            Self::Policy(_) => match options.keys().next() {
+                Some(name) => Err((name.clone(), "no parameters: a policy has none".to_owned())),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// True for a policy.
+    #[must_use]
+    pub const fn is_policy(&self) -> bool {
+        matches!(self, Self::Policy(_))
+    }
+}
+
 impl Algorithm {
-    /// The algorithm that a text is, with these parameters.
+    /// The algorithm that a text is, with these parameters; `stream` is its source of chance.
     ///
     /// # Errors
     /// A parameter that it does not have, or that is no number: its name, and what would be right.
-    pub fn of(program: &Arc<Program>, options: &Options) -> Result<Self, (String, String)> {
-        Programmed::new(program, options).map(|made| Self::Program(Box::new(made)))
+    pub fn of(
+        text: &Text,
+        options: &Options,
+        rules: &Rules,
+        stream: Stream,
+    ) -> Result<Self, (String, String)> {
+        match text {
+            Text::Program(program) => {
+                Programmed::new(program, options).map(|made| Self::Program(Box::new(made)))
+            }
+            Text::Policy(policy) => {
+                text.check_options(options)?;
+                let inner = match &policy.inner {
+                    None => None,
+                    Some(name) => {
+                        let made = Self::new(name, &policy.inner_options, rules, stream);
+                        let made = made.map_err(|error| (name.clone(), format!("{error:?}")))?;
+                        let about = made.about();
+                        Some((made, about))
+                    }
+                };
+                Ok(Self::Agent(Box::new(Agent::new(policy, inner))))
+            }
+        }
+    }
+
+    /// The agent that it is.
+    #[must_use]
+    pub fn agent(&self) -> Option<&Agent> {
+        if let Self::Agent(agent) = self { Some(agent) } else { None }
+    }
+
+    /// The same, to end its step or to act.
+    pub fn agent_mut(&mut self) -> Option<&mut Agent> {
+        if let Self::Agent(agent) = self { Some(agent) } else { None }
     }
 
     /// Returns the fault that has stopped a program: a result that is not a usable number.

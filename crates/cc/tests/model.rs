@@ -9,11 +9,10 @@
 //! `tests/model.proptest-regressions`, which is replayed first by
 //! `cargo test --locked -p dragstrip-cc --test model`. More sequences: `PROPTEST_CASES=20000` before it.
 
-use dragstrip_cc::program::Program;
 use dragstrip_cc::{
     Ack, AckEvent, Algorithm, BsdHost, CaState, CongestionControl, CubicCurve, CwndLimited, Event,
     Growth, HyStartClock, LostPacket, Options, PacingStatus, RateSample, Response, Rules, Stamps,
-    Variable, VegasRule, View, Window, about, draws, names,
+    Text, Variable, VegasRule, View, Window, about, draws, names,
 };
 use dragstrip_units::{Duration, Instant, Stream};
 use proptest::prelude::*;
@@ -38,8 +37,8 @@ fn all() -> impl Iterator<Item = &'static str> {
 fn new_algorithm(name: &str, rules: &Rules, seed: u64) -> Algorithm {
     match PROGRAMS.iter().find(|(known, _)| *known == name) {
         Some((_, text)) => {
-            let program = std::sync::Arc::new(Program::parse(text).unwrap());
-            Algorithm::of(&program, &Options::new()).unwrap()
+            let text = Text::parse(text).unwrap();
+            Algorithm::of(&text, &Options::new(), rules, Stream::named(seed, name)).unwrap()
         }
         // Its text comes later.
         None if name == "any" => new_algorithm("my-reno", rules, seed),
@@ -647,10 +646,11 @@ proptest! {
             on idle {{ cwnd = {slow} }}
             on timeout {{ a = {loss} }}"
         );
-        let program = std::sync::Arc::new(Program::parse(&text).map_err(|wrong| TestCaseError::fail(format!("{wrong}\n{text}")))?);
+        let program = Text::parse(&text).map_err(|wrong| TestCaseError::fail(format!("{wrong}\n{text}")))?;
         let run = || {
             let mut connection = Connection::new("any", &host, 1);
-            connection.cc = Algorithm::of(&program, &Options::new()).unwrap();
+            let stream = Stream::named(1, "any");
+            connection.cc = Algorithm::of(&program, &Options::new(), &host.rules, stream).unwrap();
             for step in &steps {
                 connection.apply(step);
             }

@@ -8,6 +8,7 @@ mod capture;
 mod display;
 mod experiment;
 mod inspect;
+mod learn;
 mod measures;
 mod objects;
 mod panic;
@@ -54,11 +55,11 @@ fn parse_error(error: ParseError) -> PyErr {
     InputError::new_err(("", error.value, error.expected))
 }
 
-/// Refuses a text that is no program (docs/how-to/program.md): the error's field is its place, such as `3:14`.
+/// Refuses a text that is neither a program (docs/how-to/program.md) nor a policy (docs/how-to/learning.md): the error's field is its place, such as `3:14`.
 #[pyfunction]
 fn check_program(text: &str) -> PyResult<()> {
     panic::caught(text, || {
-        let read = dragstrip_cc::program::Program::parse(text);
+        let read = dragstrip_cc::Text::parse(text);
         let wrong = |it: dragstrip_cc::program::Misread| {
             InputError::new_err((it.at.to_string(), it.found, it.expected))
         };
@@ -193,7 +194,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let quic: Vec<&str> = dragstrip_scenario::quic::names().collect();
     module.add("QUIC", PyTuple::new(module.py(), quic)?)?;
     module.add_function(wrap_pyfunction!(check_program, module)?)?;
-    module.add("PROGRAM_MAX", dragstrip_cc::program::TEXT_MAX)?;
+    module.add("PROGRAM_MAX", dragstrip_cc::agent::POLICY_MAX)?;
     module.add_function(wrap_pyfunction!(algorithm_table, module)?)?;
     module.add_function(wrap_pyfunction!(quic_table, module)?)?;
     module.add_function(wrap_pyfunction!(parse_qdisc, module)?)?;
@@ -207,6 +208,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(display::curve_colours, module)?)?;
     module.add_function(wrap_pyfunction!(display::panel_axes, module)?)?;
     module.add_function(wrap_pyfunction!(display::finding_mark, module)?)?;
+    module.add_class::<learn::PyEpisodes>()?;
+    module.add_class::<learn::PySnapshot>()?;
+    module.add("FIGURES", learn::figures(module.py())?)?;
+    module.add_function(wrap_pyfunction!(learn::policy_facts, module)?)?;
     module.add_class::<inspect::PyAnonymous>()?;
     module.add_class::<inspect::PyInspection>()?;
     module.add("CAPTURES_MAX", dragstrip_inspect::FILES_MAX)?;

@@ -4,6 +4,7 @@
 use crate::media::MediumSpec;
 use crate::routing::{RouteError, Topology};
 use crate::types::{FlowSpec, LinkSpec, Scenario, Transport};
+use dragstrip_cc::agent::Policy;
 use dragstrip_qdisc::{Buffer, Configuration as _, Facts};
 use dragstrip_units::Problem;
 use serde::Serialize;
@@ -167,6 +168,12 @@ impl Scenario {
         pairs.into_iter().map(facts_of).collect()
     }
 
+    /// True if a policy is among the scenario's own algorithms.
+    #[must_use]
+    pub fn has_policies(&self) -> bool {
+        self.programs.values().any(|text| Policy::is_policy(text))
+    }
+
     /// True when something in it draws random numbers; if not, every seed gives the same recording.
     ///
     /// Errs on the side of drawing: a medium whose stations contend counts, and so does an algorithm that does not
@@ -174,7 +181,11 @@ impl Scenario {
     #[must_use]
     pub fn draws(&self) -> bool {
         let algorithm = |flow: &FlowSpec| match &flow.transport {
-            Transport::Tcp { cc, .. } => !self.programs.contains_key(cc) && dragstrip_cc::draws(cc),
+            Transport::Tcp { cc, .. } => match self.programs.get(cc) {
+                // The algorithm within a policy may draw; a program cannot.
+                Some(text) => Policy::is_policy(text) && text.contains("\"inner\""),
+                None => dragstrip_cc::draws(cc),
+            },
             Transport::Quic { .. } => true,
             Transport::Udp => false,
         };

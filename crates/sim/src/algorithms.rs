@@ -1,28 +1,28 @@
 //! Algorithms at the ends of flows: congestion controls by name, programs, QUIC's stacks.
 
 use crate::error::{SetupError, problem};
-use dragstrip_cc::program::Program;
-use dragstrip_cc::{Algorithm, Options, Rules, UnknownAlgorithm};
+use crate::network::Target;
+use dragstrip_cc::agent::Step;
+use dragstrip_cc::{Algorithm, Options, Rules, Text, UnknownAlgorithm};
 use dragstrip_quic::Role as QuicRole;
 use dragstrip_scenario::{FlowSpec, NodeSpec, Scenario, Transport, quic};
 use dragstrip_tcp::Settings;
 use dragstrip_units::Stream;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// The scenario's own algorithms.
-pub(crate) type Programs<'a> = BTreeMap<&'a str, Arc<Program>>;
+pub(crate) type Programs<'a> = BTreeMap<&'a str, Text>;
 
 /// Reads the scenario's own algorithms.
 pub(crate) fn programs(scenario: &Scenario) -> Result<Programs<'_>, SetupError> {
     let read = scenario.programs.iter().map(|(name, text)| {
-        let program = Program::parse(text).map_err(|misread| {
+        let program = Text::parse(text).map_err(|misread| {
             problem(
                 format!("programs.{name}:{}", misread.at),
                 format!("got {}, expected {}", misread.found, misread.expected),
             )
         })?;
-        Ok((name.as_str(), Arc::new(program)))
+        Ok((name.as_str(), program))
     });
     read.collect()
 }
@@ -44,7 +44,12 @@ pub(crate) fn algorithm(
         Transport::Tcp { cc, cc_options, .. } => ("cc", cc.as_str(), cc_options),
         Transport::Quic { .. } | Transport::Udp => ("", "reno", &none),
     };
-    let stream = Stream::named(seed, &format!("flow/{}/{side}/{cc}", flow.label));
+    // The algorithm within a policy draws what it would draw alone.
+    let drawing = match programs.get(cc) {
+        Some(Text::Policy(policy)) => policy.inner.as_deref().unwrap_or(cc),
+        Some(Text::Program(_)) | None => cc,
+    };
+    let stream = Stream::named(seed, &format!("flow/{}/{side}/{drawing}", flow.label));
     named(programs, (cc, options), (rules, stream), (&format!("{field}.transport"), name_field))
 }
 
@@ -56,7 +61,7 @@ fn named(
     (transport, name_field): (&str, &str),
 ) -> Result<Algorithm, SetupError> {
     if let Some(program) = programs.get(cc) {
-        return Algorithm::of(program, options).map_err(|(option, expected)| {
+        return Algorithm::of(program, options, rules, stream).map_err(|(option, expected)| {
             problem(format!("{transport}.cc_options.{option}"), format!("expected {expected}"))
         });
     }
@@ -116,4 +121,21 @@ pub(crate) fn quic_endpoint(
     };
     dragstrip_quic::Endpoint::new(&settings)
         .map_err(|error| wrong("cc", format!("got {cc:?}, expected {error}")))
+}
+
+/// Targets of the packets to the server and to the client of a flow of TCP.
+pub(crate) fn tcp_targets(
+    programs: &Programs<'_>,
+    flow: &FlowSpec,
+    [server, client]: [u32; 2],
+) -> [Target; 2] {
+    let asked_at_acks = match programs.get(flow.transport.name()) {
+        Some(Text::Policy(policy)) => policy.step == Step::Ack,
+        Some(Text::Program(_)) | None => false,
+    };
+    match (asked_at_acks, flow.application.is_asking()) {
+        (false, _) => [Target::Endpoint(server), Target::Endpoint(client)],
+        (true, true) => [Target::Agent(server), Target::Endpoint(client)],
+        (true, false) => [Target::Endpoint(server), Target::Agent(client)],
+    }
 }

@@ -76,7 +76,7 @@ pub(crate) enum Phase {
 }
 
 /// A flow while the run lasts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Flow {
     pub kind: FlowKind,
     pub app: App,

@@ -1,6 +1,6 @@
 //! From a scenario to a world ready to run: names become numbers, specifications become parts.
 
-use crate::algorithms::{algorithm, connection_name, programs, quic_endpoint};
+use crate::algorithms::{algorithm, connection_name, programs, quic_endpoint, tcp_targets};
 use crate::apps::{App, Flow, FlowKind};
 use crate::calendar::{Calendar, MAX_SOURCES, Source};
 use crate::changes::{changes, concerns_queue};
@@ -502,10 +502,10 @@ fn build_flows(
             Transport::Tcp { socket, .. } => {
                 let client = sockets.len() as u32;
                 let server = client + 1;
-                let target = Target::Endpoint(server);
+                let [target, back_target] = tcp_targets(&programs, spec, [server, client]);
                 let to_server = ports.add((from, to), target, there, &name("server"), &field)?;
-                let target = Target::Endpoint(client);
-                let to_client = ports.add((to, from), target, back, &name("client"), &field)?;
+                let to_client =
+                    ports.add((to, from), back_target, back, &name("client"), &field)?;
                 for (role, host, name, first_hop, pair) in [
                     (Role::Client, &spec.sender, "client", to_server, (from, to)),
                     (Role::Server, &spec.receiver, "server", to_client, (to, from)),

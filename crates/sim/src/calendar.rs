@@ -24,7 +24,7 @@ pub(crate) const MAX_SOURCES: usize = 1 << SOURCE_BITS;
 /// Children of a node, whose keys share half a cache line.
 const WIDTH: usize = 4;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Tree {
     /// The earliest of all.
     winner: u64,
@@ -65,7 +65,7 @@ impl Tree {
 }
 
 /// The queue.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Calendar {
     /// Each with its first source.
     trees: [(Source, Tree); 3],

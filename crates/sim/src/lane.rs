@@ -47,7 +47,7 @@ impl Entry {
 }
 
 /// A FIFO of packets that arrive somewhere at known instants, never decreasing.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Lane {
     under_way: VecDeque<Entry>,
     last: Instant,

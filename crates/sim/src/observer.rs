@@ -197,7 +197,7 @@ struct PathEnd {
 }
 
 /// An observer, and the places that it is shown.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Watch<O> {
     pub observer: O,
     /// Place of each stage; empty without an observer.

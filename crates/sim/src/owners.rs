@@ -17,7 +17,7 @@ pub(crate) fn owner(
             let QuicSocket { flow, is_client, .. } = quic_sockets[endpoint as usize];
             Owner::Flow { flow, back: is_client }
         }
-        Target::Endpoint(endpoint) => {
+        Target::Endpoint(endpoint) | Target::Agent(endpoint) => {
             let flow = sockets[endpoint as usize].flow;
             Owner::Flow { flow, back: flows[flow as usize].socket(false) == endpoint }
         }

@@ -70,7 +70,7 @@ const CHUNK_BITS: u32 = 9;
 const CHUNK: usize = 1 << CHUNK_BITS;
 
 /// The arena.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Packets {
     /// Records in chunks of a fixed size, so that a record is found with one comparison.
     chunks: Vec<Box<[Packet; CHUNK]>>,
@@ -174,14 +174,14 @@ impl Packets {
 }
 
 /// Bytes of a datagram, and how many packets have them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Payload {
     bytes: Vec<u8>,
     packets: u32,
 }
 
 /// Payloads of QUIC's datagrams. A released one keeps its bytes until its place is needed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Payloads {
     slots: Vec<Payload>,
     free: Vec<u32>,

@@ -66,7 +66,7 @@ impl Parts {
         count: usize,
         flows_min: usize,
     ) -> Result<Option<Self>, SetupError> {
-        if count < 2 {
+        if count < 2 || scenario.has_policies() {
             return Ok(None);
         }
         let cut_links = CutLinks::of(scenario, flows_min);

@@ -4,7 +4,7 @@ use dragstrip_scenario::ProbeSpec;
 use dragstrip_units::{Duration, Instant};
 
 /// A ping between two nodes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Probe {
     pub label: String,
     pub target: String,

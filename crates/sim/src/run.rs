@@ -3,7 +3,8 @@
 use crate::build;
 use crate::error::{self, SetupError};
 use crate::observer::Observer;
-use crate::world::World;
+use crate::world::{Stop, World};
+use dragstrip_cc::Agent;
 use dragstrip_recording::{Recording, Writer};
 use dragstrip_scenario::Scenario;
 use dragstrip_units::Instant;
@@ -27,12 +28,67 @@ impl<O: Observer> Run<O> {
         Ok(Self { scenario, world, done: false })
     }
 
+    /// A copy, which goes on with the same bytes; None for a run with flows of QUIC, whose stacks cannot be copied.
+    #[must_use]
+    pub fn copy(&self) -> Option<Self>
+    where
+        O: Clone,
+    {
+        let Self { scenario, world, done } = self;
+        world.quic.is_empty().then(|| Self {
+            scenario: scenario.clone(),
+            world: world.clone(),
+            done: *done,
+        })
+    }
+
     /// Lets everything happen that is due until `until_ns`, but no more than `events_max` events; answers with their
     /// number. It is done when nothing is due before the end any more.
     pub fn advance(&mut self, until_ns: u64, events_max: u32) -> u32 {
         let events = self.world.advance(Instant::from_nanos(until_ns), events_max);
         self.done = self.world.pending().is_none() && self.now_ns() >= self.end_ns();
         events
+    }
+
+    /// Lets everything happen until `until_ns`, until a step ends whose agent waits for an action, or until an agent's flow has
+    /// ended. Returns false if nothing stopped it before `until_ns`.
+    pub fn advance_to_step(&mut self, until_ns: u64) -> bool {
+        let until = Instant::from_nanos(until_ns).min(self.world.end());
+        let (_, stop) = self.world.advance_to_step(until, u32::MAX);
+        stop != Stop::Until
+    }
+
+    /// Flows whose agents wait for an action, in the order in which their sockets were made.
+    pub fn waiting(&self) -> impl Iterator<Item = u32> + '_ {
+        self.world.waiting()
+    }
+
+    /// The agent of a flow, if it has one.
+    #[must_use]
+    pub fn agent(&self, flow: u32) -> Option<&Agent> {
+        self.world.agent(flow as usize)
+    }
+
+    /// Applies the action of a flow's agent, within the bounds of its kind.
+    pub fn act(&mut self, flow: u32, action: f64) {
+        self.world.act_on(flow as usize, action);
+    }
+
+    /// Ends the step of a flow's agent now: it is the last one.
+    pub fn end_step(&mut self, flow: u32) {
+        self.world.end_step(flow as usize);
+    }
+
+    /// True once a flow has ended: all of its bytes have arrived, or its time is over.
+    #[must_use]
+    pub fn has_ended(&self, flow: u32) -> bool {
+        self.world.has_ended(flow as usize)
+    }
+
+    /// Bytes that have arrived in order at a flow's receiver.
+    #[must_use]
+    pub fn bytes_received(&self, flow: u32) -> u64 {
+        self.world.bytes_received(flow as usize)
     }
 
     /// Fault that has stopped a program of the scenario: the run is of no use afterwards.

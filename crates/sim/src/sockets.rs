@@ -10,7 +10,7 @@ use dragstrip_tcp::{Endpoint, Metrics, Settings};
 use dragstrip_units::Instant;
 
 /// An endpoint, and how it is tied into the world.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Socket {
     /// Latest due time of its timer event.
@@ -43,6 +43,13 @@ pub(crate) struct QuicSocket {
     pub endpoint: dragstrip_quic::Endpoint,
 }
 
+impl Clone for QuicSocket {
+    /// The stacks have no copies: a run with their flows is not copied ([`Run::copy`](crate::Run::copy)).
+    fn clone(&self) -> Self {
+        unreachable!("a run with flows of QUIC is not copied")
+    }
+}
+
 /// The settings of a socket whose buffers the application has chosen.
 pub(crate) fn with_buffers(settings: Settings, socket: SocketBuffers) -> Settings {
     let SocketBuffers { send_bytes, receive_bytes } = socket;
@@ -57,7 +64,7 @@ pub(crate) fn with_buffers(settings: Settings, socket: SocketBuffers) -> Setting
 }
 
 /// Metrics that hosts have cached of each other, for each pair.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Memory(Vec<Metrics>);
 
 impl Memory {

@@ -1,5 +1,7 @@
 //! One end of a connection: handshake, then a sender and a receiver side by side.
 
+mod agents;
+
 use crate::ecn::{self, Agreed, Carries, Request};
 use crate::metrics::Metrics;
 use crate::options::Options;

@@ -5,6 +5,9 @@ use dragstrip_units::Instant;
 
 /// Destination of an endpoint's segments.
 pub trait Outbox {
+    /// True if what an ACK releases waits for an agent's action ([`Endpoint::act`](crate::Endpoint::act)).
+    const HOLDS: bool = false;
+
     /// `segment` leaves the host now, with this codepoint in its IP header. The answer is when it will have left the host's own
     /// interface, for TCP Small Queues; `now` when nothing holds it up; `None`: the host's own queue was full.
     fn send(&mut self, segment: &Segment, ecn: Ecn, now: Instant) -> Option<Instant>;

@@ -29,6 +29,7 @@ const ORDER: &[&str] = &[
     "ngtcp2",
     "quic",
     "sim",
+    "learn",
     "strip",
     "agent",
     "lockstep",

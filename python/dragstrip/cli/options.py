@@ -62,9 +62,11 @@ Program = Annotated[
     list[str] | None,
     typer.Option(
         "--program",
+        "--policy",
         metavar="FILE",
-        help="An algorithm for the simulator: a text (FILE.cc, docs/how-to/program.md), named as the file, "
-        "or Rust (FILE.rs, docs/how-to/new-algorithm.md); repeatable.",
+        help="An algorithm for the simulator, named as the file: a text (FILE.cc, docs/how-to/program.md), a "
+        "policy (FILE.json, docs/how-to/learning.md) or Rust (FILE.rs, docs/how-to/new-algorithm.md); "
+        "repeatable.",
     ),
 ]
 Addresses = Annotated[
@@ -74,9 +76,10 @@ TextProgram = Annotated[
     list[str] | None,
     typer.Option(
         "--program",
+        "--policy",
         metavar="FILE.cc",
-        help="An algorithm for the simulator as a text (docs/how-to/program.md), named as the file; "
-        "repeatable.",
+        help="An algorithm for the simulator as a text (docs/how-to/program.md) or a policy (FILE.json, "
+        "docs/how-to/learning.md), named as the file; repeatable.",
     ),
 ]
 RustProgram = Annotated[

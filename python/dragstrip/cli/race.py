@@ -55,10 +55,12 @@ def _taking(command: Callable[..., None], options: Sequence[RaceOption]) -> Call
 
 def _parameter(option: RaceOption, kind: Any) -> inspect.Parameter:
     kinds: dict[str, Any] = {"flag": bool, "text": str | None, "count": str | None}
+    # A policy is a text, too.
+    words = [option.word, "--policy"] if option.takes == "files" else [option.word]
     annotation: Any = Annotated[
         kinds.get(option.takes, list[str] | None),
         typer.Option(
-            option.word,
+            *words,
             metavar=None if option.takes == "flag" else option.metavar,
             help=option.help if not option.default else f"{option.help[:-1]}; default: {option.default}.",
             autocompletion=getattr(completion, option.completes) if option.completes else None,

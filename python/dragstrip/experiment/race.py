@@ -371,7 +371,7 @@ OPTIONS: tuple[RaceOption, ...] = (
         "files",
         "FILE.cc",
         "",
-        "An algorithm as a text, for the simulator, by the file's name; repeatable.",
+        "An algorithm as a text (FILE.cc) or a policy (FILE.json), for the simulator, by the file's name; repeatable.",
         "",
         "",
     ),

@@ -1,8 +1,8 @@
 //! Meaning of the language, its refusals, and its limits.
 
 use super::*;
-use crate::testing::{ack, options, view};
-use crate::{Algorithm, CaState, CongestionControl, Event, RateSample, View, Window};
+use crate::testing::{RULES, ack, options, stream, view};
+use crate::{Algorithm, CaState, CongestionControl, Event, RateSample, Text, View, Window};
 use std::sync::Arc;
 
 /// A program with this in `on ack`.
@@ -18,7 +18,12 @@ fn algorithm_of(text: &str) -> Algorithm {
 
 fn made_with(text: &str, given: &[(&str, f64)]) -> Algorithm {
     let program = Program::parse(text).unwrap_or_else(|misread| panic!("{misread}\n{text}"));
-    Algorithm::of(&Arc::new(program), &options(given)).unwrap()
+    of(&Arc::new(program), given)
+}
+
+fn of(program: &Arc<Program>, given: &[(&str, f64)]) -> Algorithm {
+    let text = Text::Program(Arc::clone(program));
+    Algorithm::of(&text, &options(given), &RULES, stream()).unwrap()
 }
 
 /// The window that `on ack` sets it to, from 10 and for 2 packets.
@@ -107,7 +112,7 @@ fn state_lasts_and_every_connection_has_its_own() {
     let program = Arc::new(Program::parse(&text).unwrap());
     assert_eq!(program.states(), ["kept"]);
     assert_eq!(program.settings()[0].name, "chosen");
-    let mut first = Algorithm::of(&program, &options(&[])).unwrap();
+    let mut first = of(&program, &[]);
     let mut second = first.clone();
     let mut window = Window::new(10);
     for expected in [3, 5, 7] {

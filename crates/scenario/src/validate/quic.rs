@@ -66,6 +66,10 @@ pub(super) fn check_options(
     let of_algorithm = of_algorithm(options);
     if let Some(name) = own {
         match programs.get(name) {
+            Some(Some(text)) if text.is_policy() => {
+                let expected = "a flow of TCP for a policy";
+                report.add(format!("{transport}.cc"), format!("{cc:?}"), expected);
+            }
             Some(text) => program::options(text.as_ref(), name, &of_algorithm, at, report),
             None => check_algorithm(scenario, name, &of_algorithm, (&transport, "cc"), report),
         }

@@ -83,7 +83,12 @@ fn check_flow(
         Transport::Tcp { cc, cc_options, receiver_cc, socket } => {
             let transport_field = format!("{at}.transport");
             match programs.get(cc.as_str()) {
-                Some(program) => program::options(program.as_ref(), cc, cc_options, at, report),
+                Some(program) => {
+                    program::options(program.as_ref(), cc, cc_options, at, report);
+                    let field = format!("{transport_field}.cc");
+                    let sending = if application.is_asking() { receiver } else { sender };
+                    program::check_step(scenario, program.as_ref(), (cc, sending), field, report);
+                }
                 None => {
                     check_algorithm(scenario, cc, cc_options, (&transport_field, "cc"), report);
                 }

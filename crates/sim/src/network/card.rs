@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 const MERGED_MAX: u32 = u16::MAX as u32 - 120;
 
 /// A card.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Card {
     gap: Duration,
     gro: bool,
@@ -43,7 +43,7 @@ impl Card {
 }
 
 /// The cards of a scenario's hosts.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Cards {
     all: Vec<Card>,
     /// Index in `all` of each node's card.

@@ -9,7 +9,7 @@ use dragstrip_units::{Instant, Rate};
 use std::collections::VecDeque;
 
 /// A change of a stage.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Act {
     /// Its line has another rate.
     Line(Rate),
@@ -22,7 +22,7 @@ pub(crate) enum Act {
 }
 
 /// Pending changes, in order.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
     pub ahead: VecDeque<(Instant, u32, Act)>,
     /// Event source for the next change.

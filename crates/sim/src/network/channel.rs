@@ -8,7 +8,7 @@ use dragstrip_qdisc::{Item, PacketId};
 use dragstrip_units::Instant;
 
 /// A medium and the stages that lead to it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Channel {
     pub medium: Medium,
     pub stations: Vec<Station>,
@@ -19,7 +19,7 @@ pub(crate) struct Channel {
 }
 
 /// A node's transmitter in a channel: one radio, however many links begin there.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Station {
     /// Its links' stages, served in turn.
     pub stages: Vec<u32>,

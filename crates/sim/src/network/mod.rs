@@ -37,7 +37,7 @@ const NO_STAGE: usize = usize::MAX;
 pub(crate) const ETHERNET_BYTES: u32 = 14;
 
 /// Server that decides when a packet leaves a stage.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[expect(
     clippy::large_enum_variant,
     reason = "the large variant is the hot one and must not be a pointer away"
@@ -54,7 +54,7 @@ pub(crate) enum Server {
 }
 
 /// A queue discipline that is polled, and the transmitter after it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Evented {
     pub discipline: Discipline,
     pub transmitter: Transmitter,
@@ -72,7 +72,7 @@ impl Evented {
 }
 
 /// A queue discipline in front of a station's transmit ring.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Shared {
     pub discipline: Discipline,
     pub ring: Ring,
@@ -101,7 +101,7 @@ pub(crate) struct StageCounters {
     pub bytes: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Stage {
     pub server: Server,
     pub delay: Duration,
@@ -132,6 +132,8 @@ pub(crate) struct Resolution {
 pub(crate) enum Target {
     /// A TCP endpoint.
     Endpoint(u32),
+    /// A TCP endpoint whose agent is asked after each ACK.
+    Agent(u32),
     /// A QUIC endpoint.
     Quic(u32),
     /// The receiving side of a UDP flow.
@@ -145,7 +147,7 @@ pub(crate) enum Target {
 }
 
 /// Flow and host identity of each port, by which fair queueing classifies packets.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Addresses {
     pub flows: Vec<u32>,
     pub hosts: Vec<Hosts>,
@@ -159,7 +161,7 @@ fn port(hops: &[u32], hop: u32) -> Option<usize> {
 }
 
 /// Everything between the hosts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Network<O> {
     pub packets: Packets,
     /// Packets that entered from a host, and that reached the end of their path.

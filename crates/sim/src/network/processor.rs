@@ -17,7 +17,7 @@ use dragstrip_units::{Duration, Instant, make_room};
 use std::collections::{BTreeMap, VecDeque};
 
 /// A processor.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Processor {
     /// Time until which it is busy with the work it has begun.
     busy: Instant,
@@ -61,7 +61,7 @@ impl Work {
 }
 
 /// The processors of a scenario.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Processors {
     all: Vec<Processor>,
     /// Processing times of each host with a processor, in the order of nodes.

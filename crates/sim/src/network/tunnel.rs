@@ -12,7 +12,7 @@ use dragstrip_units::Instant;
 use std::collections::VecDeque;
 
 /// A queue discipline in front of a socket, and the packets in the stream after it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Tunnel {
     pub discipline: Discipline,
     /// The socket it writes to.

@@ -4,7 +4,7 @@ use crate::calendar::Source;
 
 /// Numbering of the calendar's sources. Lanes come first: at equal times packets arrive before
 /// timers go off.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Layout {
     /// Lanes shared by the stages that lead to one node: 0 .. this.
     pub shared_lanes: usize,

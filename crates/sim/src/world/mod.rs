@@ -1,5 +1,6 @@
 //! The loop: takes the earliest event and dispatches it to its source.
 
+mod agents;
 mod apps;
 mod layout;
 mod out;
@@ -11,6 +12,8 @@ mod tick;
 mod tunnel;
 mod video;
 
+use agents::Agents;
+pub(crate) use agents::Stop;
 pub(crate) use layout::Layout;
 use out::Out;
 
@@ -30,7 +33,7 @@ use dragstrip_scenario::Scenario;
 use dragstrip_units::{Duration, Instant};
 
 /// A queue whose state is recorded.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct QueueWatch {
     pub stage: usize,
     pub link: Word,
@@ -48,7 +51,7 @@ struct Arrivals {
 const EVENTS_UNREPORTED: u32 = 1 << 20;
 
 /// A run in progress.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct World<O> {
     pub(crate) network: Network<O>,
     pub(crate) sockets: Vec<Socket>,
@@ -72,6 +75,7 @@ pub(crate) struct World<O> {
     record_rtts: bool,
     record_cc_state: bool,
     has_programs: bool,
+    agents: Agents,
     /// Part of the scenario that is simulated here.
     assignment: Assignment,
 }
@@ -111,8 +115,12 @@ impl<O: Observer> World<O> {
             record_rtts: scenario.record.rtts,
             record_cc_state: scenario.record.cc_state,
             has_programs: !scenario.programs.is_empty(),
+            agents: Agents::default(),
             assignment,
         };
+        if world.has_programs {
+            world.find_agents();
+        }
         let assignment = &world.assignment;
         world.queues.retain(|watch| assignment.has_stage(watch.stage));
         for (index, flow) in world.flows.iter().enumerate() {
@@ -156,25 +164,44 @@ impl<O: Observer> World<O> {
     /// many. A run in slices equals the run in one piece: between events nothing happens.
     pub fn advance(&mut self, until: Instant, events_max: u32) -> u32 {
         let until = until.min(self.end);
+        let (events, complete) = if self.agents.is_empty() {
+            self.handle(until, events_max)
+        } else {
+            let (events, stop) = self.advance_steps(until, events_max);
+            (events, stop == Stop::Until)
+        };
+        if complete {
+            self.now = self.now.max(until);
+            self.end_at_end();
+        }
+        events
+    }
+
+    /// At the end of the run, records the last interval.
+    fn end_at_end(&mut self) {
+        if self.now == self.end && !self.ended {
+            self.ended = true;
+            self.record_arrivals();
+        }
+    }
+
+    /// Handles the events that are due until `until`, but no more than `events_max`. Returns their number, and whether none is left.
+    #[inline]
+    fn handle(&mut self, until: Instant, events_max: u32) -> (u32, bool) {
         let mut events = 0;
         while let Some((at, source)) = self.network.calendar.next() {
             if at > until {
                 break;
             }
             if events == events_max {
-                return events;
+                return (events, false);
             }
             debug_assert!(at >= self.now, "the clock never goes back");
             self.now = at;
             self.dispatch(source);
             events += 1;
         }
-        self.now = self.now.max(until);
-        if self.now == self.end && !self.ended {
-            self.ended = true;
-            self.record_arrivals();
-        }
-        events
+        (events, true)
     }
 
     /// Time of the next event; none if that is after the end.
@@ -289,6 +316,9 @@ impl<O: Observer> World<O> {
             (Target::Endpoint(endpoint), Body::Tcp(segment)) => {
                 self.deliver_segment(endpoint, segment, class.ecn(), frame);
             }
+            (Target::Agent(endpoint), Body::Tcp(segment)) => {
+                self.deliver_to_agent(endpoint, segment, class.ecn());
+            }
             (Target::Datagrams(flow), Body::Udp(datagram)) => {
                 let arrivals = &mut self.arrivals[flow as usize];
                 let flow = &mut self.flows[flow as usize];
@@ -309,6 +339,7 @@ impl<O: Observer> World<O> {
             (Target::Asker(probe), Body::Icmp(echo)) => self.on_probe_answer(probe as usize, echo),
             (
                 Target::Endpoint(_)
+                | Target::Agent(_)
                 | Target::Quic(_)
                 | Target::Datagrams(_)
                 | Target::Answerer(_)

@@ -22,6 +22,27 @@ impl<'a, O> Out<'a, O> {
     }
 }
 
+/// The same where what an ACK releases waits for an agent's action.
+pub(super) struct HeldOut<'a, O>(pub Out<'a, O>);
+
+impl<O: Observer> Outbox for HeldOut<'_, O> {
+    const HOLDS: bool = true;
+
+    fn send(&mut self, segment: &Segment, ecn: Ecn, now: Instant) -> Option<Instant> {
+        self.0.send(segment, ecn, now)
+    }
+
+    fn send_whole(
+        &mut self,
+        segment: &Segment,
+        segments: u32,
+        ecn: Ecn,
+        now: Instant,
+    ) -> Option<Instant> {
+        self.0.send_whole(segment, segments, ecn, now)
+    }
+}
+
 impl<O: Observer> Outbox for Out<'_, O> {
     #[inline]
     fn send(&mut self, segment: &Segment, ecn: Ecn, now: Instant) -> Option<Instant> {

@@ -75,6 +75,37 @@ impl Sender {
         dispatch!(&mut self.stack, stack => stack.on_ack(core, segment, io));
     }
 
+    /// Ends the agent's step; its policy's action, if it has one.
+    pub fn end_step(&mut self, now: Instant) -> Option<f64> {
+        let core = &mut self.core;
+        core.view.now = now;
+        let sent = core.counters.segments_sent;
+        core.cc.agent_mut().and_then(|agent| agent.close(&core.view, &core.window, sent))
+    }
+
+    /// True when what an ACK has released waits for the agent's action.
+    pub fn is_held(&self) -> bool {
+        dispatch!(&self.stack, stack => stack.is_holding())
+    }
+
+    /// Applies the agent's action, and sends what may go by it now.
+    pub fn act<O: Outbox>(&mut self, action: Option<f64>, now: Instant, io: &mut Io<'_, O>) {
+        let core = &mut self.core;
+        core.view.now = now;
+        let changed = match (core.cc.agent_mut(), action) {
+            (Some(agent), Some(action)) => agent.act(action, &core.view, &mut core.window),
+            (None, _) | (_, None) => false,
+        };
+        if changed && !core.has_cong_control {
+            core.update_pacing_rate();
+        }
+        dispatch!(&mut self.stack, stack => {
+            if !stack.release(core, io) && changed {
+                stack.on_wakeup(core, io);
+            }
+        });
+    }
+
     /// True when a pure ACK whose timestamp is `age_ms` older than the last one is still accepted.
     pub fn takes_outdated(&self, segment: &Segment, age_ms: u32) -> bool {
         dispatch!(&self.stack, stack => stack.takes_outdated(&self.core, segment, age_ms))

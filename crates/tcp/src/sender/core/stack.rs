@@ -38,6 +38,17 @@ pub(in crate::sender) trait Stack: Sized {
     /// An ACK of nothing beyond `snd_nxt` has arrived; whatever it allows is sent.
     fn on_ack<O: Outbox>(&mut self, core: &mut Core, segment: &Segment, io: &mut Io<'_, O>);
 
+    /// True when what an ACK has released waits for an agent's action.
+    fn is_holding(&self) -> bool {
+        false
+    }
+
+    /// Sends what an ACK has released that was held for an agent's action. Returns false if none is held.
+    fn release<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) -> bool {
+        let _ = (core, io);
+        false
+    }
+
     /// The timer has gone off.
     fn on_timer<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>);
 

@@ -66,6 +66,22 @@ impl Linux6 {
         };
         core.view.now = now;
         core.since_arrival_ns = 0;
+        if O::HOLDS {
+            self.held = Some((rexmit, sets_timer));
+            return;
+        }
+        self.send_after_ack(core, rexmit, sets_timer, io);
+    }
+
+    /// The end of `tcp_ack` and of `tcp_rcv_established`: what the ACK lets go.
+    #[inline(always)] // of an ACK, a part
+    pub(super) fn send_after_ack<O: Outbox>(
+        &mut self,
+        core: &mut Core,
+        rexmit: Rexmit,
+        sets_timer: bool,
+        io: &mut Io<'_, O>,
+    ) {
         if rexmit != Rexmit::None {
             self.xmit_recovery(core, rexmit, io);
         }

@@ -42,7 +42,7 @@ use marks::MarkHistory;
 use output::Device;
 use rack::Rack;
 use rate::LastRate;
-use recovery::Episode;
+use recovery::{Episode, Rexmit};
 use timers::{Pending, Probe};
 
 #[derive(Clone, Debug)]
@@ -62,6 +62,8 @@ pub(super) struct Linux6 {
     /// Made by the first mark, or with accurate ECN by the first ACK.
     marks: Option<Box<MarkHistory>>,
     device: Device,
+    /// End of an ACK that waits for an agent's action.
+    held: Option<(Rexmit, bool)>,
 }
 
 impl Linux6 {
@@ -78,6 +80,7 @@ impl Linux6 {
             last_rate: LastRate::default(),
             marks: None,
             device: Device::default(),
+            held: None,
         }
     }
 }
@@ -96,6 +99,16 @@ impl Stack for Linux6 {
 
     fn on_ack<O: Outbox>(&mut self, core: &mut Core, segment: &Segment, io: &mut Io<'_, O>) {
         self.process_ack(core, segment, io);
+    }
+
+    fn is_holding(&self) -> bool {
+        self.held.is_some()
+    }
+
+    fn release<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) -> bool {
+        let Some((rexmit, sets_timer)) = self.held.take() else { return false };
+        self.send_after_ack(core, rexmit, sets_timer, io);
+        true
     }
 
     fn on_timer<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) {

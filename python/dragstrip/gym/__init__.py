@@ -1,0 +1,48 @@
+"""Environments in which policies learn, for Gymnasium (docs/how-to/learning.md).
+
+    import gymnasium
+
+    env = gymnasium.make("dragstrip.gym:CongestionControl-v0", rate=("1mbit", "20mbit"), rtt="40ms")
+
+Importing the module registers `CongestionControl-v0`. It needs `pip install dragstrip[gym]`.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from dragstrip.errors import DragstripError
+
+if find_spec("gymnasium") is None:
+    raise DragstripError("dragstrip.gym needs gymnasium: pip install 'dragstrip[gym]'")
+
+from gymnasium import register, registry
+
+from dragstrip.gym.env import CongestionControl
+from dragstrip.gym.figures import OBSERVATIONS, figure_names
+from dragstrip.gym.rewards import REWARDS, aurora, mvfst_rl, orca
+from dragstrip.gym.template import Between
+from dragstrip.gym.vector import CongestionControlVector
+
+ID = "CongestionControl-v0"
+"""Name of the environment in Gymnasium's registry."""
+
+if ID not in registry:
+    register(
+        ID,
+        entry_point="dragstrip.gym.env:CongestionControl",
+        vector_entry_point="dragstrip.gym.vector:CongestionControlVector",
+    )
+
+__all__ = [
+    "ID",
+    "OBSERVATIONS",
+    "REWARDS",
+    "Between",
+    "CongestionControl",
+    "CongestionControlVector",
+    "aurora",
+    "figure_names",
+    "mvfst_rl",
+    "orca",
+]
