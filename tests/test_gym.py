@@ -155,7 +155,7 @@ def test_a_thousand_episodes_of_random_actions_carry_no_more_than_the_path() -> 
             # At the ends of the interval parts of packets, and an ACK of several.
             assert ((step["delivered_packets"] <= packets + 4) | began).all()
             most = dragstrip.gym.aurora(
-                step | {"throughput_mbps": (packets + 4) * 1448 * 8e-6 / step["interval_s"]}
+                step | {"throughput_mbps": (packets + 4) * 1448 * 8e-6 / np.maximum(step["interval_s"], 1e-9)}
             )
             assert ((rewards <= most) | began).all()
             assert batch.observation_space.contains(observations)

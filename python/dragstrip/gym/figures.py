@@ -9,6 +9,8 @@ from dragstrip.errors import BadInputError, nearest
 
 NAMES: tuple[str, ...] = tuple(name for name, _, _, _ in _core.FIGURES)
 """Names of all figures, in the order of the core's rows."""
+PLACES: dict[str, int] = {name: place for place, name in enumerate(NAMES)}
+"""Place of each figure in the core's rows."""
 BOUNDS: dict[str, tuple[float, float]] = {name: (low, high) for name, low, high, _ in _core.FIGURES}
 """Lowest and highest value of an observation, by figure."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -58,13 +58,29 @@ def reward_of(reward: str | Reward) -> Reward:
     return REWARDS[reward]
 
 
-def rewards_of_batch(reward: Reward, figures: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
-    """Rewards of a batch, float64: `figures` has a row for each environment and a column for each name.
+class Columns(Mapping[str, Any]):
+    """Columns of an array by their names, taken when they are asked for."""
+
+    def __init__(self, rows: np.ndarray, places: Mapping[str, int]) -> None:
+        self._rows = rows
+        self._places = places
+
+    def __getitem__(self, name: str) -> Any:
+        return self._rows[:, self._places[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def rewards_of_batch(reward: Reward, figures: np.ndarray, places: Mapping[str, int]) -> np.ndarray:
+    """Rewards of a batch, float64: `figures` has a row for each environment, `places` are its columns.
 
     Raises `BadInputError` for a function that does not return a number for each environment.
     """
-    columns = dict(zip(names, figures.T, strict=True))
-    values = np.asarray(reward(columns), dtype=np.float64)
+    values = np.asarray(reward(Columns(figures, places)), dtype=np.float64)
     if values.ndim == 0:
         values = np.full(len(figures), values)
     if values.shape != (len(figures),):

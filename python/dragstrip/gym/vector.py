@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dragstrip import _core
 from dragstrip.errors import BadInputError
 from dragstrip.gym.env import SEED_MAX
-from dragstrip.gym.figures import NAMES
+from dragstrip.gym.figures import NAMES, PLACES
 from dragstrip.gym.replay import replay
 from dragstrip.gym.rewards import Reward, rewards_of_batch
 from dragstrip.gym.settings import refused, settings
@@ -123,7 +123,7 @@ class CongestionControlVector(VectorEnv[Floats, Any, NDArray[Any]]):
             ended = self._open.step(given, observations, figures, flags, last)
         except _core.InputError as error:
             raise refused(error) from None
-        rewards = rewards_of_batch(self._settings.reward, figures, NAMES)
+        rewards = rewards_of_batch(self._settings.reward, figures, PLACES)
         terminated, truncated, begun = flags.T.astype(bool)
         rewards[begun] = 0.0
         info = self._info(figures)
