@@ -5,8 +5,12 @@ use dragstrip_units::Instant;
 
 /// Destination of an endpoint's segments.
 pub trait Outbox {
-    /// True if what an ACK releases waits for an agent's action ([`Endpoint::act`](crate::Endpoint::act)).
-    const HOLDS: bool = false;
+    /// True if what an ACK releases waits for an agent's action ([`Endpoint::act`](crate::Endpoint::act)). A question at run time:
+    /// a type of its own would be compiled twice, and what has one caller is inlined.
+    #[inline]
+    fn holds(&self) -> bool {
+        false
+    }
 
     /// `segment` leaves the host now, with this codepoint in its IP header. The answer is when it will have left the host's own
     /// interface, for TCP Small Queues; `now` when nothing holds it up; `None`: the host's own queue was full.

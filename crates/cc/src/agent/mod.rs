@@ -230,6 +230,8 @@ impl<A: CongestionControl> Agent<A> {
 }
 
 impl<A: CongestionControl> CongestionControl for Agent<A> {
+    // No hook is inlined: an inner algorithm makes every call recursive, and the others' hooks would not be inlined either.
+    #[inline(never)]
     fn init(&mut self, view: &View, window: &mut Window) {
         self.sums.start(view);
         if let Some(inner) = &mut self.inner {
@@ -250,6 +252,7 @@ impl<A: CongestionControl> CongestionControl for Agent<A> {
         }
     }
 
+    #[inline(never)]
     fn ssthresh(&mut self, view: &View, window: &mut Window) -> u32 {
         match (&mut self.inner, self.policy.on_loss) {
             (Some(inner), _) => inner.ssthresh(view, window),
@@ -260,7 +263,7 @@ impl<A: CongestionControl> CongestionControl for Agent<A> {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn cong_avoid(&mut self, view: &View, window: &mut Window, acked: u32) -> Response {
         self.sums.grow(acked, view.cwnd_limited(window));
         if let Some(inner) = &mut self.inner {
@@ -272,6 +275,7 @@ impl<A: CongestionControl> CongestionControl for Agent<A> {
         Response::None
     }
 
+    #[inline(never)]
     fn set_state(&mut self, view: &View, window: &mut Window, new: CaState) {
         if new >= CaState::Cwr && (new != view.state || new == CaState::Loss) {
             self.sums.reduce();
@@ -281,13 +285,14 @@ impl<A: CongestionControl> CongestionControl for Agent<A> {
         }
     }
 
+    #[inline(never)]
     fn cwnd_event(&mut self, view: &View, window: &mut Window, event: Event) {
         if let Some(inner) = &mut self.inner {
             inner.cwnd_event(view, window, event);
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn acked(&mut self, view: &View, window: &mut Window, ack: &Ack) {
         if let Some(rtt_us) = ack.rtt_us {
             self.sums.sample(view.now, rtt_us);
@@ -301,12 +306,14 @@ impl<A: CongestionControl> CongestionControl for Agent<A> {
         }
     }
 
+    #[inline(never)]
     fn in_ack_event(&mut self, view: &View, window: &mut Window, event: &AckEvent) {
         if let Some(inner) = &mut self.inner {
             inner.in_ack_event(view, window, event);
         }
     }
 
+    #[inline(never)]
     fn undo_cwnd(&mut self, view: &View, window: &mut Window) -> u32 {
         match &mut self.inner {
             Some(inner) => inner.undo_cwnd(view, window),
@@ -314,6 +321,7 @@ impl<A: CongestionControl> CongestionControl for Agent<A> {
         }
     }
 
+    #[inline(never)]
     fn has_cong_control(&self) -> bool {
         match &self.inner {
             Some(inner) => inner.has_cong_control(),
@@ -321,7 +329,7 @@ impl<A: CongestionControl> CongestionControl for Agent<A> {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn cong_control(&mut self, view: &View, window: &mut Window, sample: &RateSample) -> Response {
         self.sums.grow(sample.acked_sacked, view.is_cwnd_limited);
         if let Some(inner) = &mut self.inner {
@@ -331,24 +339,29 @@ impl<A: CongestionControl> CongestionControl for Agent<A> {
         Response::None
     }
 
+    #[inline(never)]
     fn wants_flights(&self) -> bool {
         self.inner.as_ref().is_some_and(|inner| inner.wants_flights())
     }
 
+    #[inline(never)]
     fn wants_exact_echo(&self) -> bool {
         self.inner.as_ref().is_some_and(|inner| inner.wants_exact_echo())
     }
 
+    #[inline(never)]
     fn wants_l4s(&self) -> bool {
         self.inner.as_ref().is_some_and(|inner| inner.wants_l4s())
     }
 
+    #[inline(never)]
     fn marked_lost(&mut self, view: &View, window: &mut Window, packet: &LostPacket) {
         if let Some(inner) = &mut self.inner {
             inner.marked_lost(view, window, packet);
         }
     }
 
+    #[inline(never)]
     fn min_cwnd(&self, window: &Window) -> u32 {
         match &self.inner {
             Some(inner) => inner.min_cwnd(window),
@@ -356,18 +369,22 @@ impl<A: CongestionControl> CongestionControl for Agent<A> {
         }
     }
 
+    #[inline(never)]
     fn min_tso_segs(&self, view: &View, window: &Window) -> Option<u32> {
         self.inner.as_ref().and_then(|inner| inner.min_tso_segs(view, window))
     }
 
+    #[inline(never)]
     fn tso_segs(&self) -> Option<u32> {
         self.inner.as_ref().and_then(|inner| inner.tso_segs())
     }
 
+    #[inline(never)]
     fn sndbuf_factor(&self) -> u32 {
         self.inner.as_ref().map_or(2, |inner| inner.sndbuf_factor())
     }
 
+    #[inline(never)]
     fn phase(&self, view: &View, window: &Window) -> &'static str {
         match &self.inner {
             Some(inner) => inner.phase(view, window),
@@ -377,6 +394,7 @@ impl<A: CongestionControl> CongestionControl for Agent<A> {
         }
     }
 
+    #[inline(never)]
     fn variables(&self, view: &View, window: &Window, tell: &mut dyn FnMut(&'static str, f64)) {
         if let Some(inner) = &self.inner {
             inner.variables(view, window, tell);

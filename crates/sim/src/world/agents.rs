@@ -4,7 +4,7 @@
 //! action. After an ACK that ends a step, what it releases leaves after the action.
 
 use super::World;
-use super::out::{HeldOut, Out};
+use super::out::Out;
 use crate::observer::Observer;
 use dragstrip_cc::Agent;
 use dragstrip_packet::{Ecn, Segment};
@@ -203,7 +203,7 @@ impl<O: Observer> World<O> {
     #[inline(never)]
     pub(super) fn deliver_to_agent(&mut self, endpoint: u32, segment: &Segment, ecn: Ecn) {
         let index = endpoint as usize;
-        let mut out = HeldOut(Out::of(&mut self.network, &self.sockets[index]));
+        let mut out = Out::holding(&mut self.network, &self.sockets[index]);
         let new_bytes = self.sockets[index].endpoint.on_segment(segment, ecn, self.now, &mut out);
         let recorded = segment.len == 0 || new_bytes == 0;
         let flow = self.sockets[index].flow as usize;

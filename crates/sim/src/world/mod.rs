@@ -186,7 +186,7 @@ impl<O: Observer> World<O> {
     }
 
     /// Handles the events that are due until `until`, but no more than `events_max`. Returns their number, and whether none is left.
-    #[inline]
+    #[inline(never)] // one body, into which what it alone calls is inlined
     fn handle(&mut self, until: Instant, events_max: u32) -> (u32, bool) {
         let mut events = 0;
         while let Some((at, source)) = self.network.calendar.next() {

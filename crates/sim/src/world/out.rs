@@ -13,37 +13,28 @@ pub(super) struct Out<'a, O> {
     network: &'a mut Network<O>,
     first_hop: u32,
     dscp: Dscp,
+    /// What an ACK releases waits for an agent's action.
+    holds: bool,
 }
 
 impl<'a, O> Out<'a, O> {
     #[inline]
     pub fn of(network: &'a mut Network<O>, socket: &Socket) -> Self {
-        Self { network, first_hop: socket.first_hop, dscp: socket.dscp }
-    }
-}
-
-/// The same where what an ACK releases waits for an agent's action.
-pub(super) struct HeldOut<'a, O>(pub Out<'a, O>);
-
-impl<O: Observer> Outbox for HeldOut<'_, O> {
-    const HOLDS: bool = true;
-
-    fn send(&mut self, segment: &Segment, ecn: Ecn, now: Instant) -> Option<Instant> {
-        self.0.send(segment, ecn, now)
+        Self { network, first_hop: socket.first_hop, dscp: socket.dscp, holds: false }
     }
 
-    fn send_whole(
-        &mut self,
-        segment: &Segment,
-        segments: u32,
-        ecn: Ecn,
-        now: Instant,
-    ) -> Option<Instant> {
-        self.0.send_whole(segment, segments, ecn, now)
+    /// The same where what an ACK releases waits for an agent's action.
+    pub fn holding(network: &'a mut Network<O>, socket: &Socket) -> Self {
+        Self { holds: true, ..Self::of(network, socket) }
     }
 }
 
 impl<O: Observer> Outbox for Out<'_, O> {
+    #[inline]
+    fn holds(&self) -> bool {
+        self.holds
+    }
+
     #[inline]
     fn send(&mut self, segment: &Segment, ecn: Ecn, now: Instant) -> Option<Instant> {
         let class = TrafficClass::new(self.dscp, ecn);

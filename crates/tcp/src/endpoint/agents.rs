@@ -25,7 +25,7 @@ impl Endpoint {
     }
 
     /// Applies the agent's action, none if it leaves everything as it is. What may be sent by it is sent at once; what a held ACK
-    /// has released goes then in any case ([`Outbox::HOLDS`]).
+    /// has released goes then in any case ([`Outbox::holds`]).
     pub fn act<O: Outbox>(&mut self, action: Option<f64>, now: Instant, out: &mut O) {
         if self.phase == Phase::Established {
             self.sender.act(action, now, &mut Io { receiver: &mut self.receiver, out });

@@ -66,7 +66,7 @@ impl Linux6 {
         };
         core.view.now = now;
         core.since_arrival_ns = 0;
-        if O::HOLDS {
+        if io.out.holds() {
             self.held = Some((rexmit, sets_timer));
             return;
         }

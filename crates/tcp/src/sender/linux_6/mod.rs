@@ -105,6 +105,7 @@ impl Stack for Linux6 {
         self.held.is_some()
     }
 
+    #[inline(never)] // of agents alone
     fn release<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) -> bool {
         let Some((rexmit, sets_timer)) = self.held.take() else { return false };
         self.send_after_ack(core, rexmit, sets_timer, io);
