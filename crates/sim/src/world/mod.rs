@@ -374,7 +374,7 @@ impl<O: Observer> World<O> {
         }
     }
 
-    #[inline]
+    #[inline(always)] // of every ACK
     fn after_ack(&mut self, flow: usize, endpoint: usize) {
         if self.record_rtts
             && let Some(rtt_ns) = self.sockets[endpoint].endpoint.new_rtt_ns()

@@ -271,7 +271,7 @@ impl Scoreboard {
 
     /// The segments that end at or below `una`, where all of them are plain; the first begins at `from`. `None` where there is
     /// none, and where flights are kept.
-    #[inline]
+    #[inline(always)] // of every ACK
     pub fn plain_until(&self, from: u64, una: u64) -> Option<Plain> {
         let first = self.entries.front()?;
         if self.base != from || self.keeps_flights() {

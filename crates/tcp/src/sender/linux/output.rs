@@ -86,11 +86,12 @@ pub(in crate::sender) fn one_segment(core: &Core, sendable: Sendable, push: Push
 }
 
 /// `tcp_tso_autosize`: about a millisecond of the pacing rate, more on short paths.
-#[inline]
+#[inline(always)] // of every burst
 pub(in crate::sender) fn max_burst(core: &Core) -> u32 {
     if core.settings.gso { burst_by_rate(core) } else { 1 }
 }
 
+#[inline(always)] // of every burst
 fn burst_by_rate(core: &Core) -> u32 {
     let mut bytes = core.window.pacing_rate >> core.view.pacing_shift;
     let halvings = core.view.min_rtt_us >> core.settings.tso_rtt_log;

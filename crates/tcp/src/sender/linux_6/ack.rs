@@ -46,42 +46,29 @@ fn answers_original_of(core: &Core, sent: &Sent) -> bool {
 }
 
 impl Linux6 {
-    /// `tcp_ack`.
+    /// `tcp_ack`, and the end of `tcp_rcv_established`: what the ACK lets go. Without a segment it is the end of an ACK that was held for
+    /// an agent's action. All calls are in one body, so that what it alone calls is inlined.
     #[inline(never)] // a stack stays out of the others' cache lines
     pub(super) fn process_ack<O: Outbox>(
         &mut self,
         core: &mut Core,
-        segment: &Segment,
+        segment: Option<&Segment>,
         io: &mut Io<'_, O>,
     ) {
-        let now = core.view.now;
-        core.view.now = arrival_of_ack(core, now);
-        core.since_arrival_ns = now.since(core.view.now).as_nanos() as u32;
-        let predicted = is_predicted(core, segment, io.receiver.rcv_nxt());
-        let (rexmit, sets_timer) = if let Some(plain) = self.plain_part(core, segment) {
-            self.progress(core, segment, &plain, predicted);
-            (Rexmit::None, true)
-        } else {
-            self.any_ack(core, segment, predicted)
+        let (rexmit, sets_timer) = match segment {
+            Some(segment) => {
+                let released = self.acknowledged(core, segment, io.receiver.rcv_nxt());
+                if io.out.holds() {
+                    self.held = Some(released);
+                    return;
+                }
+                released
+            }
+            None => match self.held.take() {
+                Some(released) => released,
+                None => return,
+            },
         };
-        core.view.now = now;
-        core.since_arrival_ns = 0;
-        if io.out.holds() {
-            self.held = Some((rexmit, sets_timer));
-            return;
-        }
-        self.send_after_ack(core, rexmit, sets_timer, io);
-    }
-
-    /// The end of `tcp_ack` and of `tcp_rcv_established`: what the ACK lets go.
-    #[inline(always)] // of an ACK, a part
-    pub(super) fn send_after_ack<O: Outbox>(
-        &mut self,
-        core: &mut Core,
-        rexmit: Rexmit,
-        sets_timer: bool,
-        io: &mut Io<'_, O>,
-    ) {
         if rexmit != Rexmit::None {
             self.xmit_recovery(core, rexmit, io);
         }
@@ -89,6 +76,24 @@ impl Linux6 {
         if sets_timer && !any_sent {
             self.set_transmit_timer(core);
         }
+    }
+
+    /// Takes an ACK; returns the data to send after it, and whether the timer is to be set unless something is sent.
+    #[inline(always)]
+    fn acknowledged(&mut self, core: &mut Core, segment: &Segment, rcv_nxt: u64) -> (Rexmit, bool) {
+        let now = core.view.now;
+        core.view.now = arrival_of_ack(core, now);
+        core.since_arrival_ns = now.since(core.view.now).as_nanos() as u32;
+        let predicted = is_predicted(core, segment, rcv_nxt);
+        let released = if let Some(plain) = self.plain_part(core, segment) {
+            self.progress(core, segment, &plain, predicted);
+            (Rexmit::None, true)
+        } else {
+            self.any_ack(core, segment, predicted)
+        };
+        core.view.now = now;
+        core.since_arrival_ns = 0;
+        released
     }
 
     /// Returns the data to send after an ACK, and whether the timer is to be set unless something is sent.

@@ -98,18 +98,19 @@ impl Stack for Linux6 {
     }
 
     fn on_ack<O: Outbox>(&mut self, core: &mut Core, segment: &Segment, io: &mut Io<'_, O>) {
-        self.process_ack(core, segment, io);
+        self.process_ack(core, Some(segment), io);
     }
 
     fn is_holding(&self) -> bool {
         self.held.is_some()
     }
 
-    #[inline(never)] // of agents alone
     fn release<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) -> bool {
-        let Some((rexmit, sets_timer)) = self.held.take() else { return false };
-        self.send_after_ack(core, rexmit, sets_timer, io);
-        true
+        let is_holding = self.is_holding();
+        if is_holding {
+            self.process_ack(core, None, io);
+        }
+        is_holding
     }
 
     fn on_timer<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) {

@@ -12,7 +12,7 @@ use dragstrip_cc::{AckEvent, CongestionControl};
 
 impl Linux6 {
     /// Returns the part that [`Self::progress`] takes off the queue; `None`: the ACK is not so simple.
-    #[inline]
+    #[inline(always)] // of every ACK
     pub(super) fn plain_part(&self, core: &Core, segment: &Segment) -> Option<Plain> {
         let view = &core.view;
         let is_simple = segment.ack > view.snd_una
