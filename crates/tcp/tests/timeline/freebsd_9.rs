@@ -49,7 +49,7 @@ fn the_first_two_duplicates_let_new_segments_out() {
     assert_eq!((host.sent(), host.cwnd()), (vec![11], 10));
     let mut host = ten_out(|settings| settings.bsd.limited_transmit = false);
     host.sack(0, &[(1, 2)]).sack(0, &[(1, 3)]);
-    assert_eq!(host.sent(), []);
+    assert_eq!(host.sent(), [0_u64; 0]);
 }
 
 /// The third begins a recovery: one segment of window repairs the hole; after that one segment per duplicate ACK
@@ -108,7 +108,7 @@ fn without_sack_the_window_is_inflated_and_deflated() {
 fn after_a_timeout_everything_is_retransmitted() {
     let mut host = ten_out(|_| {});
     host.until(598);
-    assert_eq!(host.sent(), []);
+    assert_eq!(host.sent(), [0_u64; 0]);
     host.until(604);
     assert_eq!((host.sent(), host.window(), host.state()), (vec![0], (1, 5), "loss"));
     host.until(750).ack(1);
@@ -124,7 +124,7 @@ fn after_a_timeout_everything_is_retransmitted() {
 fn the_slop_is_not_doubled() {
     let mut host = ten_out(|_| {});
     host.until(604).forget().until(1_395);
-    assert_eq!(host.sent(), []);
+    assert_eq!(host.sent(), [0_u64; 0]);
     host.until(1_410);
     assert_eq!(host.sent(), [0]);
 }
@@ -217,7 +217,7 @@ fn without_timestamps_one_segment_is_timed() {
     host.answer_syn(SACK);
     host.write_endless().until(200).ack(1).forget();
     host.until(652);
-    assert_eq!(host.sent(), []);
+    assert_eq!(host.sent(), [0_u64; 0]);
     host.until(654);
     assert_eq!(host.sent(), [1]);
 }

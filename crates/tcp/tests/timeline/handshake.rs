@@ -20,7 +20,7 @@ fn a_lost_syn_is_retransmitted_after_a_second() {
 fn data_follow_the_acknowledged_syn_ack() {
     let mut host = Host::client("reno", &stock());
     host.write(3).until(100);
-    assert_eq!(host.sent(), [], "not before");
+    assert_eq!(host.sent(), [0_u64; 0], "not before");
     host.answer_syn(SACK | TIMESTAMPS | SCALING);
     let departures = host.departures();
     assert_eq!(departures[0].segment.len, 0, "the third step of the handshake");

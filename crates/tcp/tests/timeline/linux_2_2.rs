@@ -93,7 +93,7 @@ fn sacks_point_at_holes_and_make_room() {
     host.sack(0, &[(2, 4)]);
     assert_eq!((host.sent(), host.window(), host.state()), (vec![0], (8, 5), "recovery"));
     host.sack(0, &[(2, 6)]);
-    assert_eq!(host.sent(), [], "the third duplicate looks for no hole");
+    assert_eq!(host.sent(), [0_u64; 0], "the third duplicate looks for no hole");
     // Thirteen less eight, and two retransmitted: one more.
     host.sack(0, &[(2, 8)]);
     assert_eq!((host.sent(), host.cwnd()), (vec![1, 13], 8));
@@ -112,7 +112,7 @@ fn the_threshold_is_half_of_what_was_usable() {
 fn the_handshake_gives_no_rtt() {
     let mut host = client(SACK | TIMESTAMPS, "reno", &old(|_| {}));
     host.forget().until(3_090);
-    assert_eq!(host.sent(), []);
+    assert_eq!(host.sent(), [0_u64; 0]);
     host.until(3_100);
     assert_eq!(host.sent(), [0]);
 }
@@ -125,7 +125,7 @@ fn the_timeout_is_a_quarter_longer_and_counts_from_the_head() {
     host.ack(1).forget();
     // Segment 1 left at 100 ms.
     host.until(710);
-    assert_eq!(host.sent(), []);
+    assert_eq!(host.sent(), [0_u64; 0]);
     host.until(720);
     assert_eq!((host.sent(), host.window(), host.state()), (vec![1], (1, 5), "loss"));
 }
@@ -147,7 +147,7 @@ fn after_a_timeout_nothing_new_is_sent_until_all_is_acknowledged() {
     assert_eq!((host.sent(), host.state()), (run(10, 15), "slow_start"));
     // 3 s, doubled once.
     host.until(9_190);
-    assert_eq!(host.sent(), []);
+    assert_eq!(host.sent(), [0_u64; 0]);
     host.until(9_200);
     assert_eq!(host.sent(), [10]);
 }
@@ -168,7 +168,7 @@ fn with_timestamps_the_timeout_is_measured_while_repairing() {
     host.until(3_200).ack(1).forget();
     // (10 + 40 ticks) · 1¼, and half of it for a window of two: 62 + 25 ticks, doubled.
     host.until(3_200 + 1_730);
-    assert_eq!(host.sent(), []);
+    assert_eq!(host.sent(), [0_u64; 0]);
     host.until(3_200 + 1_740);
     assert_eq!(host.sent(), [1]);
 }

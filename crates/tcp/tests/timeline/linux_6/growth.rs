@@ -8,7 +8,7 @@ fn the_first_flight_is_ten_segments() {
     host.write_endless();
     assert_eq!(host.sent_at(), run(0, 10).into_iter().map(|n| (100, n)).collect::<Vec<_>>());
     host.until(190);
-    assert_eq!(host.sent(), [], "nothing more before an ACK");
+    assert_eq!(host.sent(), [0_u64; 0], "nothing more before an ACK");
 }
 
 #[test]
