@@ -19,6 +19,8 @@ STUDIES = {
     "studies/validation/grid.py": "what a grid of recordings runs",
     "analysis/whatif/identify.py": "candidates that are tried on a capture",
     "analysis/whatif/walk.py": "algorithms that whatif races if none is named",
+    "studies/judge/draws.py": "bottlenecks that a hidden scenario draws from",
+    "studies/passport/queues/words.py": "disciplines that RFC 7928's scenarios are made for",
 }
 """Modules that choose disciplines or algorithms, and what for: a choice is not a fact of them."""
 

@@ -20,7 +20,7 @@ from dragstrip.engines.sim import simulate
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import expand
 from dragstrip.experiment.types import Experiment
-from dragstrip.model.scenario.paths import FRAME_BYTES, packets
+from dragstrip.model.scenario.paths import FRAME_BYTES, PAYLOAD_BYTES, packets
 from dragstrip.playground import lessons
 from dragstrip.results.measures import FlowMeasures, Measured, Window, summarise
 from dragstrip.studies.attack.goals import GOALS, STALL, Trial
@@ -81,6 +81,11 @@ def resent(sides: Sides, flows: Flows) -> float:
     return sides.total("retransmits", flows) / sides.total("segments_sent", flows)
 
 
+def wasted(flows: Flows) -> float:
+    sent = sum(flow.segments_sent for flow in flows) * PAYLOAD_BYTES
+    return 1 - sum(flow.bytes_received for flow in flows) / sent
+
+
 def least_share(it: Sides) -> float:
     shares = it.values("share", [flow for flow in it.run.flows if flow.cc != "udp"])
     return min(shares) * len(shares)
@@ -107,6 +112,7 @@ FROM_MEASURES: dict[str, Callable[[Sides], float | None]] = {
     "utilisation": lambda it: it.total("goodput_bps", it.subjects) / it.rate,
     "neighbour": lambda it: it.total("goodput_bps", it.neighbours) / 1e6,
     "resent": lambda it: resent(it, it.subjects),
+    "wasted": lambda it: wasted(it.subjects),
     "neighbour resent": lambda it: resent(it, it.neighbours),
     "rtt ratio": lambda it: it.rtt_ms / it.values("rtt_ms_p50", it.subjects[:1])[0],
     "queue": lambda it: it.queue() / (it.rate / 8 * it.rtt_ms / 1e3),

@@ -194,8 +194,10 @@ impl PyEpisodes {
 
     /// Returns the scenario of an environment's episode as a dict; None before the first reset.
     fn scenario<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let run = self.slots.get(number).and_then(|slot| slot.episode.run());
-        run.map(|run| to_python(py, run.scenario())).transpose()
+        panic::caught("a scenario", || {
+            let run = self.slots.get(number).and_then(|slot| slot.episode.run());
+            run.map(|run| to_python(py, run.scenario())).transpose()
+        })
     }
 
     /// The actions of an environment's episode so far.
@@ -234,7 +236,7 @@ impl PyEpisodes {
     ) -> PyResult<()> {
         let wrong = || InputError::new_err(("snapshot", "", "one of this environment"));
         let slot = self.slots.get_mut(number).ok_or_else(wrong)?;
-        slot.episode = snapshot.episode.copy().ok_or_else(wrong)?;
+        slot.episode = panic::caught("a snapshot", || snapshot.episode.copy().ok_or_else(wrong))?;
         (slot.over, slot.was_reset, slot.last) = (snapshot.over, false, None);
         self.put(py, &observations, &figures, false)
     }

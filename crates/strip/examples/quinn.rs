@@ -1,5 +1,5 @@
 //! quinn as it ships, with rustls, on paths of the strip beside two flows of Linux's CUBIC.
-//! `cargo run --release -p dragstrip-strip --example quinn` prints the times of a transfer.
+//! `cargo run --locked --release -p dragstrip-strip --example quinn` prints the times of a transfer.
 
 #![expect(
     clippy::disallowed_types,

@@ -4,7 +4,7 @@
 
     env = gymnasium.make("dragstrip.gym:CongestionControl-v0", rate=("1mbit", "20mbit"), rtt="40ms")
 
-Importing the module registers `CongestionControl-v0`. It needs `pip install dragstrip[gym]`.
+Importing the module registers `CongestionControl-v0`. It needs the extra `gym`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from dragstrip.errors import DragstripError
 
 if find_spec("gymnasium") is None:
-    raise DragstripError("dragstrip.gym needs gymnasium: pip install 'dragstrip[gym]'")
+    raise DragstripError("dragstrip.gym needs gymnasium: pip install gymnasium")
 
 from gymnasium import register, registry
 

@@ -83,7 +83,15 @@ TIME = RowFigure(
     of_phases=True,
     no_measure="read from phases, which measures do not have",
 )
-LOST = RowFigure("lost", "BDP", False, _lost, "flows[0].retransmits over the packets of rate x rtt", 0.01)
+LOST = RowFigure(
+    "lost",
+    "BDP",
+    False,
+    _lost,
+    "flows[0].retransmits over the packets of rate x rtt",
+    0.01,
+    no_measure="in bandwidth-delay products, which measures do not have",
+)
 
 
 def rows() -> Iterator[PassportRow]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dragstrip.experiment.bottleneck import Bottleneck
 from dragstrip.experiment.types import Experiment
 from dragstrip.studies.passport.queues.words import kind, main_parameter, scaled
 from dragstrip.studies.passport.rows import Scenario, Subject
@@ -69,14 +70,15 @@ class QueuePath:
         **options: Any,
     ) -> QueueScenario:
         """A scenario of this path with these flows; `capacity_mbit` is its mean rate where that changes."""
-        path = {
-            "rate": f"{self.mbit:g}mbit",
-            "rtt": f"{self.rtt_ms:g}ms",
-            "duration": f"{self.duration_s:g}s",
-        }
+        path = Bottleneck(
+            rate=f"{self.mbit:g}mbit",
+            rtt=f"{self.rtt_ms:g}ms",
+            duration=f"{self.duration_s:g}s",
+            more=options,
+        )
         return QueueScenario(
             flows,
-            {**path, **options},
+            path.options(),
             subjects,
             fields=fields or {},
             factor=factor,
