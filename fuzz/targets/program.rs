@@ -1,20 +1,34 @@
-//! Algorithms as texts: what is read is run, at every hook, and neither panics nor takes long.
+//! Algorithms as texts: what is read is run, at every hook, and neither panics nor takes long. A text in JSON is read as a policy.
 #![no_main]
 
 use dragstrip_cc::program::Program;
 use dragstrip_cc::{
-    Ack, Algorithm, CaState, CongestionControl, CwndLimited, Event, Options, PacingStatus, RateSample, View, Window,
+    Ack, Algorithm, BsdHost, CaState, CongestionControl, CubicCurve, CwndLimited, Event, Growth, HyStartClock, Options,
+    PacingStatus, RateSample, Rules, Text, VegasRule, View, Window,
 };
-use dragstrip_units::Instant;
+use dragstrip_units::{Instant, Stream};
 use libfuzzer_sys::fuzz_target;
 use std::sync::Arc;
 
 const OPERATIONS_MAX: usize = 256;
+/// Those of Linux 6.
+const RULES: Rules = Rules {
+    growth: Growth::Packets,
+    module_growth: Growth::Packets,
+    slow_start_at_threshold: false,
+    limited: CwndLimited::Recently,
+    hystart: HyStartClock::Microseconds,
+    cubic: CubicCurve::PerJiffy,
+    vegas: VegasRule::Module,
+    bsd: BsdHost::Foreign,
+};
 
 fuzz_target!(|text: &str| {
+    let _ = Text::parse(text);
     let Ok(program) = Program::parse(text) else { return };
     assert!(program.operations().all(|(_, count)| count <= OPERATIONS_MAX));
-    let mut algorithm = Algorithm::of(&Arc::new(program), &Options::new()).unwrap();
+    let mut algorithm = Algorithm::of(&Text::Program(Arc::new(program)), &Options::new(), &RULES, Stream::named(1, "fuzz"))
+        .unwrap();
     let mut window = Window::new(10);
     let mut view = view();
     algorithm.init(&view, &mut window);
