@@ -69,7 +69,7 @@ def captured(scenario: str, points: list[str], folder: Path) -> tuple[float, flo
     runs, alone, sizes, piece = [], [], [], bytes(PIECE)
     for _ in range(TIMES):
         clear()
-        runs.append(cost_s(lambda: _core.Scenario(scenario).run(None, (files, SNAPLEN, "bench"))))
+        runs.append(cost_s(lambda: _core.Scenario(scenario).run(None, (files, (SNAPLEN, SNAPLEN), "bench"))))
     sizes = [Path(file).stat().st_size for _, file in files]
     for _ in range(TIMES):
         clear()

@@ -196,7 +196,7 @@ def simulated(job: tuple[str, Key, int]) -> Series:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "s.pcapng"
         _core.Scenario(scenario(algorithm, path, drawn(path, number))).run(
-            None, ([("s", str(file))], 96, ""), 1
+            None, ([("s", str(file))], (96, 96), ""), 1
         )
         _, flows = captures.segments(file, quiet=True)
     rows = max(flows, key=lambda flow: len(flow["time_ns"]))

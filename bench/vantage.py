@@ -47,7 +47,7 @@ def results(job: tuple[str, int]) -> Result:
     with tempfile.TemporaryDirectory() as folder:
         files = {place: Path(folder) / f"{point}.pcapng" for place, point in PLACES.items()}
         captured = [(PLACES[place], str(file)) for place, file in files.items()]
-        _core.Scenario(scenario).run(None, (captured, 96, ""), 1)
+        _core.Scenario(scenario).run(None, (captured, (96, 96), ""), 1)
         for place, file in files.items():
             _, _, answer = walk.identify(file, None, quiet=True)
             answers[place] = answer.kind

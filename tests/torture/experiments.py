@@ -261,7 +261,7 @@ def ran(scenario: Content, folder: Path) -> Recording:
     folder.mkdir()
     points = [node["name"] for node in scenario["nodes"] if node["kind"] == "host"] + ["r-d"]
     files = [(point, str(folder / f"{point}.pcapng")) for point in points]
-    return simulate(scenario, None, (files, 96, "random"))
+    return simulate(scenario, None, (files, (96, 96), "random"))
 
 
 def check_rates(recording: Recording, scenario: Content, content: Content) -> None:
