@@ -33,4 +33,9 @@ impl Data {
         self.goal = self.written.max(total);
         self.may_write = true;
     }
+
+    /// Wants nothing beyond what is written.
+    pub fn stop(&mut self) {
+        self.goal = self.written;
+    }
 }

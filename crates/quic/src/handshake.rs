@@ -52,7 +52,7 @@ enum Step {
 pub(crate) struct Handshake {
     is_client: bool,
     step: Step,
-    /// Of the ClientHello: the captures' logs of keys name the connection by it.
+    /// `random` of the ClientHello: the captures' logs of keys name the connection by it.
     random: Secret,
     /// Encoded transport parameters.
     own: Vec<u8>,

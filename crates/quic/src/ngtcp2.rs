@@ -27,7 +27,7 @@ pub(crate) fn absence() -> Option<Unavailable> {
 /// One end of a connection.
 struct End {
     config: Config,
-    /// Of the ClientHello.
+    /// `random` of the ClientHello.
     random: Secret,
     connection: Option<library::Connection>,
     stream_count: u32,
@@ -218,7 +218,7 @@ impl Connection for End {
     }
 
     fn stop_writing(&mut self) {
-        self.data.goal = self.data.written;
+        self.data.stop();
     }
 
     fn on_datagram(&mut self, payload: &[u8], now: Instant, out: &mut dyn Outbox) {

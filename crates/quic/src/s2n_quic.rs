@@ -261,7 +261,7 @@ impl Connection for End {
     }
 
     fn stop_writing(&mut self) {
-        self.data.goal = self.data.written;
+        self.data.stop();
     }
 
     fn on_datagram(&mut self, payload: &[u8], now: Instant, out: &mut dyn Outbox) {

@@ -14,9 +14,9 @@ pub(crate) type Secret = [u8; SECRET_BYTES];
 pub(crate) struct Secrets {
     /// `random` of the ClientHello, by which a log of keys names the connection.
     pub random: Secret,
-    /// Of the handshake's packets: the client's and the server's.
+    /// Secrets of the handshake's packets: the client's and the server's.
     pub handshake: [Secret; 2],
-    /// Of the first packets with data: the client's and the server's.
+    /// Secrets of the first packets with data: the client's and the server's.
     pub application: [Secret; 2],
 }
 

@@ -66,11 +66,11 @@ pub struct Flow {
     pub company: Company,
     /// Backlog at that link when it started.
     pub queue_at_start_bytes: Option<f64>,
-    /// What holds data at both ends; none if one is no Linux.
+    /// Buffers or windows at both ends that can limit the flow; none if one end is no Linux.
     pub buffers: Option<Buffers>,
 }
 
-/// What holds a flow's data at its ends.
+/// Buffers or windows at a flow's ends that can limit it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Buffers {
     /// `tcp_wmem` of the host that sends, `tcp_rmem` of the other.

@@ -55,9 +55,9 @@ struct Conversation {
 /// Payloads of QUIC's datagrams as a capture shows them.
 #[derive(Debug, Default)]
 struct Payloads {
-    /// By conversation; empty where captures have no payloads.
+    /// Protection of each conversation; empty where captures have no payloads.
     protections: Vec<Option<Box<Protection>>>,
-    /// Of packets in flight, by record.
+    /// Encrypted payloads of the packets in flight, by record.
     bytes: Vec<Option<Arc<[u8]>>>,
 }
 

@@ -13,7 +13,7 @@ pub(super) struct Out<'a, O> {
     network: &'a mut Network<O>,
     first_hop: u32,
     dscp: Dscp,
-    /// What an ACK releases waits for an agent's action.
+    /// True if what an ACK releases waits for an agent's action.
     holds: bool,
 }
 

@@ -18,7 +18,7 @@ from dragstrip.studies.passport.figures import neighbours, subjects
 from dragstrip.studies.passport.rows import Scenario, Summary
 
 SEGMENT_BITS = 1448 * 8
-"""What a flow is taken to have delivered at least, so that its logarithm is finite: one segment."""
+"""Least bits that a flow counts with, so that its logarithm is finite: one segment."""
 
 
 def objective(summary: Summary, scenario: Scenario) -> float:

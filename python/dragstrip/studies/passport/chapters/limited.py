@@ -25,7 +25,7 @@ from dragstrip.studies.passport.rows import (
 NAME = "limited"
 TITLE = "limited traffic"
 RECORD = {"every_ack": True, "cc_state": True}
-"""What a scenario records whose phases a figure reads."""
+"""Settings of the recording of a scenario whose phases a figure reads."""
 RATE_LIMITED = (
     "draft-ietf-ccwg-ratelimited-increase: at most what one window of the largest flight would give"
 )

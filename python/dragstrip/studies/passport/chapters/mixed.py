@@ -89,7 +89,7 @@ class DeploymentCurve:
         return (self.own[count] - self.other[count]) / self.other[0]
 
     def spillover(self, count: int) -> float:
-        """What the others have, over what they had before, less 1."""
+        """Goodput of the others over what they had before, less 1."""
         return self.other[count] / self.other[0] - 1
 
     def equilibrium(self) -> float:

@@ -7,6 +7,7 @@ those beside them are short ones or other classes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -15,6 +16,9 @@ from dragstrip import _core
 from dragstrip.studies.passport.figures import neighbours, subjects
 from dragstrip.studies.passport.queues.scenario import QueueScenario
 from dragstrip.studies.passport.rows import RowFigure, Scenario, Summary
+
+PERCENTILES = ("p50", "p95")
+"""Percentiles of delays in the result document."""
 
 
 def _base_ms(scenario: Scenario) -> float:
@@ -67,21 +71,16 @@ def _ping(probe: int, percentile: str, summary: Summary, scenario: Scenario) -> 
     return None if time_ms is None else time_ms - _base_ms(scenario)
 
 
-DELAY_P50 = RowFigure(
-    "delay p50",
-    "ms",
-    False,
-    lambda summary, scenario: _delay("p50", summary, scenario),
-    "mean flows[].rtt_ms.p50 of the long flows less --rtt",
-    0.5,
-)
-DELAY_P95 = RowFigure(
-    "delay p95",
-    "ms",
-    False,
-    lambda summary, scenario: _delay("p95", summary, scenario),
-    "mean flows[].rtt_ms.p95 of the long flows less --rtt",
-    0.5,
+DELAY_P50, DELAY_P95 = (
+    RowFigure(
+        f"delay {percentile}",
+        "ms",
+        False,
+        partial(_delay, percentile),
+        f"mean flows[].rtt_ms.{percentile} of the long flows less --rtt",
+        0.5,
+    )
+    for percentile in PERCENTILES
 )
 FILLED = RowFigure(
     "utilisation",
@@ -124,35 +123,25 @@ SHORT_P95 = RowFigure(
     "95th percentile of stop_s - start_s of the short flows",
     0.005,
 )
-PING_OVER_P50 = RowFigure(
-    "ping p50",
-    "ms",
-    False,
-    lambda summary, scenario: _ping(0, "p50", summary, scenario),
-    "probes[0].rtt_ms.p50 less --rtt",
-    0.5,
+PING_OVER_P50, PING_OVER_P95 = (
+    RowFigure(
+        f"ping {percentile}",
+        "ms",
+        False,
+        partial(_ping, 0, percentile),
+        f"probes[0].rtt_ms.{percentile} less --rtt",
+        0.5,
+    )
+    for percentile in PERCENTILES
 )
-PING_OVER_P95 = RowFigure(
-    "ping p95",
-    "ms",
-    False,
-    lambda summary, scenario: _ping(0, "p95", summary, scenario),
-    "probes[0].rtt_ms.p95 less --rtt",
-    0.5,
-)
-STEP_P50 = RowFigure(
-    "step p50",
-    "ms",
-    False,
-    lambda summary, scenario: _ping(1, "p50", summary, scenario),
-    "probes[1].rtt_ms.p50, of the pings from the step on, less --rtt",
-    0.5,
-)
-STEP_P95 = RowFigure(
-    "step p95",
-    "ms",
-    False,
-    lambda summary, scenario: _ping(1, "p95", summary, scenario),
-    "probes[1].rtt_ms.p95, of the pings from the step on, less --rtt",
-    0.5,
+STEP_P50, STEP_P95 = (
+    RowFigure(
+        f"step {percentile}",
+        "ms",
+        False,
+        partial(_ping, 1, percentile),
+        f"probes[1].rtt_ms.{percentile}, of the pings from the step on, less --rtt",
+        0.5,
+    )
+    for percentile in PERCENTILES
 )
