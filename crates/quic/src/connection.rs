@@ -13,7 +13,6 @@ pub(crate) trait Connection {
     fn on_datagram(&mut self, payload: &[u8], now: Instant, out: &mut dyn Outbox);
     fn on_deadline(&mut self, now: Instant, out: &mut dyn Outbox);
     fn deadline(&self) -> Instant;
-    fn close(&mut self);
     fn bytes_read(&self) -> u64;
     fn snapshot(&self) -> Snapshot;
     fn take_rtt_ns(&mut self) -> Option<u64>;
@@ -99,7 +98,6 @@ macro_rules! connection {
             data: Data,
             figures: Arc<Figures>,
             established: bool,
-            closed: bool,
             loss: Option<String>,
             /// Of the stack's timers.
             deadline: Instant,
@@ -173,7 +171,6 @@ macro_rules! connection {
                 data: Data::default(),
                 figures,
                 established: false,
-                closed: false,
                 loss: None,
                 deadline: Instant::NEVER,
                 path: Default::default(),
@@ -303,10 +300,8 @@ macro_rules! connection {
             }
 
             fn write_until(&mut self, total: u64, now: Instant, out: &mut dyn Outbox) {
-                if !self.closed {
-                    self.data.want(total);
-                    self.drive(now, out);
-                }
+                self.data.want(total);
+                self.drive(now, out);
             }
 
             fn stop_writing(&mut self) {
@@ -314,9 +309,6 @@ macro_rules! connection {
             }
 
             fn on_datagram(&mut self, payload: &[u8], now: Instant, out: &mut dyn Outbox) {
-                if self.closed {
-                    return;
-                }
                 let mut response = Vec::new();
                 let event =
                     receive(&mut self.endpoint, stack_time(now), self.peer, payload, &mut response);
@@ -350,20 +342,14 @@ macro_rules! connection {
             }
 
             fn on_deadline(&mut self, now: Instant, out: &mut dyn Outbox) {
-                if let Some((_, connection)) = &mut self.connection
-                    && !self.closed
-                {
+                if let Some((_, connection)) = &mut self.connection {
                     connection.handle_timeout(stack_time(now));
                     self.drive(now, out);
                 }
             }
 
             fn deadline(&self) -> Instant {
-                if self.closed { Instant::NEVER } else { self.deadline }
-            }
-
-            fn close(&mut self) {
-                self.closed = true;
+                self.deadline
             }
 
             fn bytes_read(&self) -> u64 {

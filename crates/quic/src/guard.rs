@@ -1,4 +1,5 @@
-//! Limits of every stack: a timer that is always due or a datagram beyond the MTU ends the connection, and nothing else.
+//! Limits of every stack: a timer that is always due or a datagram beyond the MTU ends the connection, and nothing else. An endpoint
+//! that is closed is silent here: its stack is not called again.
 
 use crate::connection::Connection;
 use crate::contract::{Outbox, Snapshot};
@@ -16,6 +17,7 @@ pub(crate) struct Guard {
     /// The last instant after a call at which the timer was due at once, and such calls in a row.
     wakes: (Instant, u32),
     loss: Option<String>,
+    is_closed: bool,
 }
 
 /// Lets datagrams of up to a size through.
@@ -44,6 +46,7 @@ impl Guard {
             deadline: Instant::NEVER,
             wakes: (Instant::NEVER, 0),
             loss: None,
+            is_closed: false,
         }
     }
 
@@ -54,14 +57,19 @@ impl Guard {
         out: &mut dyn Outbox,
         act: impl FnOnce(&mut (dyn Connection + Send + Sync), &mut dyn Outbox),
     ) {
+        if self.is_closed {
+            return;
+        }
         let mut bound = Bound { out, payload_bytes: self.payload_bytes, beyond: None };
         act(self.connection.as_mut(), &mut bound);
         if let Some(bytes) = bound.beyond {
             let most = self.payload_bytes;
             self.end(format!("its datagram of {bytes} bytes is beyond the MTU's {most}"));
         }
-        // A stack may ask for a moment that has passed.
-        self.deadline = self.connection.deadline().max(now);
+        if !self.is_closed {
+            // A stack may ask for a moment that has passed.
+            self.deadline = self.connection.deadline().max(now);
+        }
         let (last, wakes) = self.wakes;
         self.wakes = match self.deadline == now {
             true if last == now => (now, wakes + 1),
@@ -73,9 +81,14 @@ impl Guard {
     }
 
     fn end(&mut self, reason: String) {
-        self.connection.close();
-        self.deadline = Instant::NEVER;
+        self.close();
         self.loss.get_or_insert(reason);
+    }
+
+    /// Silences the endpoint.
+    pub fn close(&mut self) {
+        self.is_closed = true;
+        self.deadline = Instant::NEVER;
     }
 }
 
@@ -102,11 +115,6 @@ impl Connection for Guard {
 
     fn deadline(&self) -> Instant {
         self.deadline
-    }
-
-    fn close(&mut self) {
-        self.connection.close();
-        self.deadline = Instant::NEVER;
     }
 
     fn bytes_read(&self) -> u64 {
@@ -140,7 +148,6 @@ mod tests {
     struct Fake {
         bytes: usize,
         deadline: Instant,
-        closed: bool,
     }
 
     impl Connection for Fake {
@@ -157,11 +164,7 @@ mod tests {
         fn on_deadline(&mut self, _: Instant, _: &mut dyn Outbox) {}
 
         fn deadline(&self) -> Instant {
-            if self.closed { Instant::NEVER } else { self.deadline }
-        }
-
-        fn close(&mut self) {
-            self.closed = true;
+            self.deadline
         }
 
         fn bytes_read(&self) -> u64 {
@@ -195,7 +198,7 @@ mod tests {
     }
 
     fn guard(bytes: usize, deadline: Instant) -> Guard {
-        Guard::new(Box::new(Fake { bytes, deadline, closed: false }), 1_472)
+        Guard::new(Box::new(Fake { bytes, deadline }), 1_472)
     }
 
     #[test]

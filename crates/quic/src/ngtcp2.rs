@@ -34,7 +34,8 @@ struct End {
     streams: Vec<i64>,
     data: Data,
     buffer: Vec<u8>,
-    closed: bool,
+    /// The connection was lost: a server takes no other.
+    is_lost: bool,
     loss: Option<String>,
     deadline: Instant,
     figures: Figures,
@@ -112,7 +113,7 @@ pub(crate) fn connection(
         streams: Vec::new(),
         data: Data::default(),
         buffer: vec![0; settings.payload_bytes.into()],
-        closed: false,
+        is_lost: false,
         loss: None,
         deadline: Instant::NEVER,
         figures: Figures::default(),
@@ -196,7 +197,7 @@ impl End {
             }
         }
         self.loss.get_or_insert(reason);
-        self.close();
+        (self.is_lost, self.deadline) = (true, Instant::NEVER);
     }
 }
 
@@ -211,10 +212,8 @@ impl Connection for End {
     }
 
     fn write_until(&mut self, total: u64, now: Instant, out: &mut dyn Outbox) {
-        if !self.closed {
-            self.data.want(total);
-            self.drive(now, out);
-        }
+        self.data.want(total);
+        self.drive(now, out);
     }
 
     fn stop_writing(&mut self) {
@@ -222,10 +221,8 @@ impl Connection for End {
     }
 
     fn on_datagram(&mut self, payload: &[u8], now: Instant, out: &mut dyn Outbox) {
-        if self.closed {
-            return;
-        }
-        if self.connection.is_none() && self.config.role == library::Role::Server {
+        let is_server = self.config.role == library::Role::Server;
+        if self.connection.is_none() && is_server && !self.is_lost {
             let config = self.config.clone();
             match library::Connection::server(
                 config,
@@ -253,9 +250,6 @@ impl Connection for End {
 
     fn on_deadline(&mut self, now: Instant, out: &mut dyn Outbox) {
         let Some(connection) = &mut self.connection else { return };
-        if self.closed {
-            return;
-        }
         match connection.on_expiry(now.as_nanos()) {
             Ok(()) => self.drive(now, out),
             Err(reason) => self.lose(reason, now, out),
@@ -263,11 +257,7 @@ impl Connection for End {
     }
 
     fn deadline(&self) -> Instant {
-        if self.closed { Instant::NEVER } else { self.deadline }
-    }
-
-    fn close(&mut self) {
-        self.closed = true;
+        self.deadline
     }
 
     fn bytes_read(&self) -> u64 {

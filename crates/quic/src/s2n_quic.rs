@@ -54,7 +54,6 @@ struct End {
     data: Data,
     buffer: Vec<u8>,
     established: bool,
-    closed: bool,
     loss: Option<String>,
     deadline: Instant,
     /// Figures after the last input.
@@ -136,7 +135,6 @@ pub(crate) fn connection(
         data: Data::default(),
         buffer: vec![0; settings.payload_bytes.into()],
         established: false,
-        closed: false,
         loss: None,
         deadline: Instant::NEVER,
         last: Figures::default(),
@@ -254,10 +252,8 @@ impl Connection for End {
     }
 
     fn write_until(&mut self, total: u64, now: Instant, out: &mut dyn Outbox) {
-        if !self.closed {
-            self.data.want(total);
-            self.drive(now, out);
-        }
+        self.data.want(total);
+        self.drive(now, out);
     }
 
     fn stop_writing(&mut self) {
@@ -265,9 +261,6 @@ impl Connection for End {
     }
 
     fn on_datagram(&mut self, payload: &[u8], now: Instant, out: &mut dyn Outbox) {
-        if self.closed {
-            return;
-        }
         let from = match self.role {
             Role::Client => address(Role::Server),
             Role::Server => address(Role::Client),
@@ -284,17 +277,11 @@ impl Connection for End {
     }
 
     fn on_deadline(&mut self, now: Instant, out: &mut dyn Outbox) {
-        if !self.closed {
-            self.drive(now, out);
-        }
+        self.drive(now, out);
     }
 
     fn deadline(&self) -> Instant {
-        if self.closed { Instant::NEVER } else { self.deadline }
-    }
-
-    fn close(&mut self) {
-        self.closed = true;
+        self.deadline
     }
 
     fn bytes_read(&self) -> u64 {
