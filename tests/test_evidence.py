@@ -18,8 +18,8 @@ from dragstrip.studies.evidence.clauses import CLAUSES
 from dragstrip.studies.evidence.text import appendix, markdown
 from dragstrip.studies.passport import suite
 
-SECTIONS = [f"5.1.{n}" for n in range(1, 6)] + ["5.2.1", "5.2.2", "5.2.3", "5.3.1", "5.3.2"]
-SECTIONS += [f"6.{n}" for n in range(1, 5)] + [f"7.{n}" for n in range(1, 12)]
+SECTIONS = [f"5.1.{n}" for n in range(1, 6)] + ["5.2", "5.2.1", "5.2.2", "5.2.3", "5.3.1", "5.3.2"]
+SECTIONS += ["6"] + [f"6.{n}" for n in range(1, 5)] + [f"7.{n}" for n in range(1, 12)]
 
 
 def row(**changed: Any) -> dict[str, Any]:
@@ -34,6 +34,8 @@ def row(**changed: Any) -> dict[str, Any]:
         "value": 5.0,
         "values": [4.0, 6.0],
         "baselines": {"cubic": {"value": 7.0, "difference": [-3.0, -1.0]}},
+        "least": None,
+        "most": 8.0,
         "rule": "at most 8",
         "source": "RFC 6298",
         "replay": "dragstrip compare mine",
@@ -97,10 +99,44 @@ def test_documents_name_figure_interval_and_replay() -> None:
     assert "timeouts 5 count (4 to 6 over 2 seeds); cubic 7; **missed** (at most 8; RFC 6298)" in text
     assert "differs from cubic by -3 to -1 count" in text
     assert "`dragstrip compare mine`" in text
-    assert text.count("Acceptable, because:") == 1
+    assert text.count("Acceptable, because:") == 2, "clauses 5.1.1 and 5.2 have the row"
+    assert "Verdict: **not answered**.\n" in text, "no number of rows where there is none"
     lines = appendix(document).splitlines()
     assert max(map(len, lines)) <= 72
     assert appendix(document).isascii()
+
+
+def test_a_missed_figure_is_told_from_its_limit() -> None:
+    """A figure that rounds to the limit has as many digits as tell the two apart."""
+    missed = row(verdict="missed", value=0.9596, values=[0.9596], least=0.96, most=None, rule="at least 0.96")
+    assert "timeouts 0.9596 count; cubic 7; **missed** (at least 0.96" in markdown(
+        of_passport(passport(missed))
+    )
+
+
+def test_supported_clauses_show_rows_with_limits_first() -> None:
+    reported = row(id="loss-slow-1-goodput", kind="R", title="another")
+    clause = of_passport(passport(reported, row()))["clauses"][0]
+    assert [shown["id"] for shown in clause["telling"]] == ["loss-outage-30s-timeouts", "loss-slow-1-goodput"]
+    assert of_passport(passport(row(verdict="missed")))["clauses"][0]["telling"] == []
+
+
+def test_all_rows_and_the_range_of_their_paths_are_in_the_documents() -> None:
+    slow = row(id="alone-64k-1ms-goodput")
+    document = of_passport(passport(row(), slow))
+    assert set(document["rows"]) == {"loss-outage-30s-timeouts", "alone-64k-1ms-goodput"}
+    general = next(clause for clause in document["clauses"] if clause["number"] == "6")
+    assert general["ranges"]["rate_bps"] == [64e3, 10e6]
+    assert general["ranges"]["rtt_ms"] == [1.0, 50.0]
+    sentence = "Rates of 64 kbit/s to 10 Mbit/s, round trips of 1 ms to 50 ms, drop-tail queues of"
+    assert sentence in " ".join(appendix(document).split())
+    assert markdown(document).count("| `alone-64k-1ms-goodput` |") == 1
+
+
+@pytest.mark.parametrize(("algorithm", "noted"), [("cubic:beta=0.8", True), ("mine", False)])
+def test_a_baseline_cannot_be_worse_than_itself(algorithm: str, noted: bool) -> None:
+    document = of_passport({**passport(row()), "algorithm": algorithm})
+    assert ("no figure of its own can be worse than both" in markdown(document)) == noted
 
 
 def test_the_command_writes_what_the_function_returns(tmp_path: Path) -> None:

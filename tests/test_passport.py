@@ -913,6 +913,15 @@ def test_an_algorithm_as_a_text_has_a_passport_whose_replay_names_its_file(tmp_p
     assert all(f"--program {file}" in row["replay"] for row in found["rows"])
 
 
+def test_every_row_can_be_described_for_an_algorithm_as_a_text() -> None:
+    """Rows whose flows change from run to run too: the text is in their experiment."""
+    from dragstrip.studies.passport.rows import Subject
+
+    subject = Subject("mine", (("mine", PROGRAM),), ("mine.cc",))
+    for row in suite.rows("mine", suite.NAMES, quick=False):
+        assert row.scenario.experiment(subject).content()["programs"], row.id
+
+
 def test_a_rust_file_is_copied_beside_the_experiments_and_its_place_is_in_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,8 @@ class Clause:
     """Parts of the question that no row answers."""
     author: str = ""
     """Text that the authors have to write themselves."""
+    ranges: bool = False
+    """True where the answer is the range of the rows' paths, not single rows."""
 
 
 CLAUSES = (
@@ -32,11 +34,8 @@ CLAUSES = (
         "Protection against congestion collapse",
         "should",
         "Does the sender back off fully: to a packet a round trip, and then by growing gaps?",
-        ("loss-outage-*", "loss-slow-*", "many-crowd-*-resent"),
-        (
-            "persistent overload without an outage: sent over delivered as load grows",
-            "a share below one packet a round trip",
-        ),
+        ("loss-outage-*", "loss-interrupted-10s-*", "loss-slow-*", "many-crowd-*"),
+        ("the gaps between single packets: rows count the timer's expiries",),
     ),
     Clause(
         "5.1.2",
@@ -63,9 +62,9 @@ CLAUSES = (
             "many-shallow-*-resent",
             "many-*-flows-resent",
             "loss-police-*-resent",
+            "many-hock-*",
             "exits-*-lost",
         ),
-        ("six flows at 0.5, 0.8 and 1.5 BDP, the cell of Hock et al. (2017)",),
     ),
     Clause(
         "5.1.4",
@@ -100,6 +99,21 @@ CLAUSES = (
         ),
     ),
     Clause(
+        "5.2",
+        "Mixed algorithm behavior",
+        "MUST",
+        "Can it starve others, also by delay and loss, and does it back off when all feedback is lost?",
+        (
+            "beside-*-ratio",
+            "beside-*-neighbour-resent",
+            "starvation-*",
+            "aqm-*-beside-ratio",
+            "users-*-neighbour-completion",
+            "loss-outage-*",
+        ),
+        ("the delay that it adds to a neighbour's packets, but for pings in chapters many, aqm and users",),
+    ),
+    Clause(
         "5.2.1",
         "Existing general-purpose congestion control",
         "MUST",
@@ -113,8 +127,8 @@ CLAUSES = (
             "rtt-cubic-*",
             "beside-bbr-*",
             "beside-bbr3-*",
+            "beside-quic-*",
         ),
-        ("beside a QUIC sender of RFC 9002",),
     ),
     Clause(
         "5.2.2",
@@ -153,6 +167,14 @@ CLAUSES = (
         "Discuss known behaviour with middleboxes.",
     ),
     Clause(
+        "6",
+        "General use",
+        "SHOULD",
+        "Over which rates, delays and queue depths were the criteria evaluated?",
+        author="State the environments for which it is not recommended.",
+        ranges=True,
+    ),
+    Clause(
         "6.1",
         "Paths with tail-drop queues",
         "MUST",
@@ -167,11 +189,11 @@ CLAUSES = (
     ),
     Clause(
         "6.2",
-        "Tunnel behaviour",
+        "Tunnel behavior",
         "MUST",
         "If it uses explicit signals: what becomes of them in tunnels?",
-        (),
-        ("tunnels: flows in one bucket of a fair queue, ECN lost at decapsulation (RFC 6040)",),
+        ("aqm-tunnel-*",),
+        ("marks that are lost or changed where a tunnel ends (RFC 6040)",),
         "Discuss nested congestion control; this clause binds algorithms that use explicit signals.",
     ),
     Clause(
@@ -261,8 +283,9 @@ CLAUSES = (
             "exits-*-window",
             "exits-*-time",
             "exits-*-utilisation",
+            "loss-interrupted-*",
+            "loss-black-hole-*",
         ),
-        ("interruptions of 1 to 10 s",),
     ),
     Clause(
         "7.9",
@@ -283,8 +306,8 @@ CLAUSES = (
         "Data centers",
         "SHOULD",
         "With which algorithms may it share a data center?",
-        ("users-incast-*", "alone-gigabit-10-*"),
-        ("round trips below 1 ms", "beside DCTCP"),
+        ("users-incast-*", "alone-gigabit-10-*", "beside-dctcp-*"),
+        ("fabrics of 10 Gbit/s and more",),
         "State the algorithms with which it may coexist.",
     ),
 )

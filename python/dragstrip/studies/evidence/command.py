@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dragstrip.display.quantity import number
 from dragstrip.io.files import adding, json_text
 from dragstrip.io.shape import TEXT, Plain, Shape, expect
 from dragstrip.studies.evidence import page
@@ -19,6 +20,7 @@ MARKS = {JSON: "evidence", **passport.MARKS}
 """Files that mark a folder as one of evidence or of a passport, each with a field of it."""
 _TABLE = Plain("a table", lambda value: isinstance(value, dict))
 _OPTIONAL_TEXT = Plain("a text or null", lambda value: value is None or isinstance(value, str))
+_OPTIONAL_NUMBER = Plain("a number or null", lambda value: value is None or number(value) is not None)
 _SHAPE: Mapping[str, Shape] = {
     "version": TEXT,
     "build": _OPTIONAL_TEXT,
@@ -33,6 +35,9 @@ _SHAPE: Mapping[str, Shape] = {
             "source": TEXT,
             "replay": TEXT,
             "baselines": _TABLE,
+            "kind": Plain("P, T, K or R", lambda value: value in ("P", "T", "K", "R")),
+            "least": _OPTIONAL_NUMBER,
+            "most": _OPTIONAL_NUMBER,
         }
     ],
 }

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from dragstrip.studies.evidence import ranges
 from dragstrip.studies.evidence.clauses import CLAUSES, Clause
 
-FORMAT = 1
+FORMAT = 2
 """The version of the document's form."""
 SUPPORTED = "supported"
 IN_PART = "supported in part"
@@ -19,6 +20,8 @@ BY_AUTHOR = "for the authors"
 NOT_RUN = "its rows were not run"
 SHOWN = 6
 """Rows of a clause that are shown, the ones that say most against the algorithm first."""
+TELLING = 3
+"""Rows that are shown of a clause that nothing speaks against."""
 
 
 def of_passport(passport: Mapping[str, Any]) -> dict[str, Any]:
@@ -28,7 +31,8 @@ def of_passport(passport: Mapping[str, Any]) -> dict[str, Any]:
     where a target is missed or a figure is worse than CUBIC's and Reno's, and else `supported`, or `supported
     in part` where no row answers some of its question. It is `not answered` without a row.
     """
-    clauses = [_clause(clause, passport["rows"]) for clause in CLAUSES]
+    clauses = [_clause(clause, passport) for clause in CLAUSES]
+    answering = {name for clause in clauses for name in clause["rows"]}
     return {
         "evidence": FORMAT,
         "document": "RFC 9743",
@@ -41,23 +45,40 @@ def of_passport(passport: Mapping[str, Any]) -> dict[str, Any]:
             verdict: sum(clause["verdict"] == verdict for clause in clauses)
             for verdict in (SUPPORTED, IN_PART, OPEN, CONTRADICTED, UNANSWERED, BY_AUTHOR)
         },
+        "rows": {row["id"]: _shown(row) for row in passport["rows"] if row["id"] in answering},
     }
 
 
-def _clause(clause: Clause, all_rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    rows = [row for row in all_rows if any(fnmatchcase(row["id"], pattern) for pattern in clause.rows)]
+def _clause(clause: Clause, passport: Mapping[str, Any]) -> dict[str, Any]:
+    rows = [
+        row for row in passport["rows"] if any(fnmatchcase(row["id"], pattern) for pattern in clause.rows)
+    ]
+    covered = (
+        ranges.covered(passport["algorithm"], (row["id"] for row in passport["rows"]))
+        if clause.ranges
+        else None
+    )
     against = sorted((row for row in rows if _gravity(row)), key=lambda row: (-_gravity(row), row["id"]))
     return {
         "number": clause.number,
         "title": clause.title,
         "level": clause.level,
         "question": clause.question,
-        "verdict": _verdict(clause, rows),
+        "verdict": SUPPORTED if covered else _verdict(clause, rows),
         "rows": [row["id"] for row in rows],
         "against": [_shown(row) for row in against],
+        "telling": [] if against else [_shown(row) for row in _telling(rows)],
+        "ranges": covered,
         "lacks": [*([NOT_RUN] if clause.rows and not rows else []), *clause.lacks],
         "author": clause.author,
     }
+
+
+def _telling(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the rows that say most of what supports a clause: those with limits, of different scenarios."""
+    ordered = sorted(rows, key=lambda row: "PTKR".index(row["kind"]))
+    by_scenario = {row["title"]: row for row in reversed(ordered)}
+    return [row for row in ordered if by_scenario[row["title"]] is row][:TELLING]
 
 
 def _gravity(row: Mapping[str, Any]) -> int:
@@ -96,6 +117,8 @@ def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
             if "difference" in baseline
         },
         "verdict": row["verdict"],
+        "least": row["least"],
+        "most": row["most"],
         "rule": row["rule"],
         "source": row["source"],
         "failure": row.get("failure", ""),

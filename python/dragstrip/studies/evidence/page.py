@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dragstrip.display import html
-from dragstrip.studies.evidence import text
+from dragstrip.studies.evidence import ranges, text
 from dragstrip.studies.evidence.document import CONTRADICTED, IN_PART, OPEN, SHOWN, SUPPORTED
 
 NAME = "evidence.html"
@@ -22,9 +22,10 @@ def page(document: Mapping[str, Any]) -> str:
         document=document,
         made_by=text.made_by(document),
         counts=text.counts(document),
-        note=text.NOTE,
+        note=text.note(document),
         figure=text.figure,
         difference=text.difference,
+        ranges=ranges.text,
         looks=LOOKS,
         shown=SHOWN,
     )

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dragstrip.display.quantity import digits, plural
+from dragstrip.studies.evidence import ranges
 from dragstrip.studies.evidence.document import SHOWN
+from dragstrip.studies.passport.rows import BASELINES
 from dragstrip.studies.passport.wording import escaped, measured
 
 MARKDOWN, APPENDIX = "evidence.md", "evidence.txt"
@@ -24,11 +26,26 @@ def figure(row: Mapping[str, Any]) -> str:
     """Return a row's figure with its range over seeds, and the figures of CUBIC and Reno."""
     if row["value"] is None:
         return row["failure"] or "no figure"
-    text = f"{measured(row['value'])} {row['unit']}"
+    text = f"{_apart(row)} {row['unit']}"
     if row["seeds"] > 1:
         text += f" ({measured(row['low'])} to {measured(row['high'])} over {row['seeds']} seeds)"
     others = [f"{name} {measured(value)}" for name, value in row["baselines"].items()]
     return f"{text}; {', '.join(others)}" if others else text
+
+
+def _apart(row: Mapping[str, Any]) -> str:
+    """Return a row's figure with as many digits as tell it from the limit that it misses."""
+    value, limits = row["value"], [row[name] for name in ("least", "most") if row[name] is not None]
+    if not row["verdict"].startswith("missed") or measured(value) not in map(measured, limits):
+        return measured(value)
+    return next(text for n in range(3, 18) if float(text := f"{value:.{n}g}") not in limits)
+
+
+def note(document: Mapping[str, Any]) -> str:
+    """Return by which rules clauses are judged, and where they cannot judge this algorithm."""
+    if document["algorithm"].partition(":")[0] not in BASELINES:
+        return NOTE
+    return f"{NOTE} This algorithm is one of these two: no figure of its own can be worse than both."
 
 
 def difference(row: Mapping[str, Any]) -> str:
@@ -65,7 +82,7 @@ def markdown(document: Mapping[str, Any]) -> str:
         "",
         f"{escaped(made_by(document))}. {counts(document)}.",
         "",
-        NOTE,
+        escaped(note(document)),
     ]
     lines += ["", "| clause | level | verdict | rows | not answered |", "|---|---|---|---|---|"]
     for clause in document["clauses"]:
@@ -85,22 +102,35 @@ def markdown(document: Mapping[str, Any]) -> str:
             clause["question"],
             "",
         ]
-        lines += [f"Verdict: **{clause['verdict']}** ({plural(len(clause['rows']), 'row')})."]
+        counted = f" ({plural(len(clause['rows']), 'row')})" if clause["rows"] else ""
+        lines += [f"Verdict: **{clause['verdict']}**{counted}."]
+        if clause["ranges"]:
+            lines += ["", ranges.text(clause["ranges"])]
         lines += _markdown_rows(clause)
+        if clause["rows"]:
+            lines += ["", "Rows: " + ", ".join(f"`{name}`" for name in clause["rows"]) + "."]
         if clause["lacks"]:
             lines += ["", "Not answered: " + escaped("; ".join(clause["lacks"])) + "."]
         if clause["author"]:
             lines += ["", f"For the authors: {clause['author']}"]
         if clause["verdict"] in ("to be justified", "contradicted"):
             lines += ["", "Acceptable, because: (for the authors)"]
+    lines += ["", "## All rows", "", "| row | scenario | figure | rule | verdict | replay |"]
+    lines += ["|---|---|---|---|---|---|", *map(_markdown_line, document["rows"].values())]
     return "\n".join(lines) + "\n"
 
 
+def _markdown_line(row: Mapping[str, Any]) -> str:
+    rule = f"{row['rule']}; {row['source']}"
+    cells = [row["title"], f"{row['measure']} {figure(row)}", rule, row["verdict"]]
+    replay = row["replay"].replace("|", "\\|")
+    return f"| `{row['id']}` | {' | '.join(map(escaped, cells))} | `{replay}` |"
+
+
 def _markdown_rows(clause: Mapping[str, Any]) -> Iterator[str]:
-    if not clause["against"]:
-        return
-    yield ""
-    for row in clause["against"][:SHOWN]:
+    if clause["against"] or clause["telling"]:
+        yield ""
+    for row in [*clause["against"][:SHOWN], *clause["telling"]]:
         apart = difference(row)
         yield (
             f"- {escaped(row['title'])}: {row['measure']} {escaped(figure(row))}; **{row['verdict']}** "
@@ -110,22 +140,25 @@ def _markdown_rows(clause: Mapping[str, Any]) -> Iterator[str]:
         )
         yield f"  `{row['replay']}`"
     if (more := len(clause["against"]) - SHOWN) > 0:
-        yield f"- {plural(more, 'more row')} of this kind: the JSON document has all."
+        yield f"- {plural(more, 'more row')} of this kind, in the table below."
 
 
 def appendix(document: Mapping[str, Any]) -> str:
     """Return the evidence as an appendix of an Internet-Draft: ASCII, at most 72 columns."""
-    parts = [heading(document), f"{made_by(document)}. {counts(document)}.", NOTE]
+    parts = [heading(document), f"{made_by(document)}. {counts(document)}.", note(document)]
     blocks = [_block(part) for part in parts]
     for clause in document["clauses"]:
         head = f"Section {clause['number']}, {clause['title']} ({clause['level']})"
-        body = [f"{clause['question']} Verdict: {clause['verdict']}, {plural(len(clause['rows']), 'row')}."]
+        counted = f", {plural(len(clause['rows']), 'row')}" if clause["rows"] else ""
+        body = [f"{clause['question']} Verdict: {clause['verdict']}{counted}."]
         items = [
             f"{row['id']}: {row['measure']} {figure(row)}; {row['verdict']} ({row['rule']})."
-            for row in clause["against"][:SHOWN]
+            for row in [*clause["against"][:SHOWN], *clause["telling"]]
         ]
         if (more := len(clause["against"]) - SHOWN) > 0:
             items.append(f"{plural(more, 'more row')}.")
+        if clause["ranges"]:
+            body.append(ranges.text(clause["ranges"]))
         if clause["lacks"]:
             body.append(f"Not answered: {'; '.join(clause['lacks'])}.")
         if clause["author"]:

@@ -27,7 +27,7 @@ from dragstrip.studies.passport.chapters import (
 )
 from dragstrip.studies.passport.rows import Options, PassportRow
 
-VERSION = 5
+VERSION = 6
 """The suite's version: rows of different versions are not compared."""
 CHAPTERS: tuple[ModuleType, ...] = (
     alone,
@@ -63,7 +63,9 @@ UNTESTED = (
     Untested("receivers that lie: ACK division, optimistic ACKs (RFC 9743 7.6)", "receivers are honest here"),
     Untested("host CPU, pacing and offload of real network cards", "a simulator has none"),
     Untested("real radio: fading, handover, recorded cellular traces", "no traces ship with the program"),
-    Untested("tunnels (RFC 9743 6.2)", "no row yet; experiments can describe them"),
+    Untested(
+        "marks lost where a tunnel ends (RFC 6040)", "no link clears them; rows have flows hidden in a tunnel"
+    ),
     Untested("loads of data mining, Hadoop and caches", "no row yet; web search is one"),
     Untested(
         "ACKs aggregated by a number or a time, and one flow's jitter (Arun et al.)",

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dragstrip.studies.passport.figures import IMBALANCE, NEIGHBOUR, PING_P95, UTILISATION
+from dragstrip.studies.passport.figures import IMBALANCE, LEAST, NEIGHBOUR, PING_P95, UTILISATION
 from dragstrip.studies.passport.rows import PassportPath, PassportRow, RowRule, rated
 
 NAME = "aqm"
 TITLE = "with AQM and ECN"
 CONSIDERED = "RFC 9743 7.1"
 ORDER = RowRule("P", "RFC 9331 4.3.1: within an order of magnitude in one classic queue", most=10.0)
+NONE_STARVES = RowRule(
+    "P", "RFC 9743 5.1.4, 6.2: none starves; a tenth of the fair share by RFC 8085 3.1", least=0.1
+)
+TUNNEL = "RFC 9743 6.2: routers unaware of the flows in a tunnel"
 QUEUES = {
     "codel": "codel",
     "fq-codel": "fq_codel",
@@ -35,6 +39,23 @@ def rows() -> Iterator[PassportRow]:
             (PING_P95, RowRule("K", f"{CONSIDERED}; 5.1.2")),
             quick=key in ("codel", "fq-codel"),
         )
+    hidden = PassportPath(50, 20, 1, 20).with_(queue="cake flowblind", stagger="1ms")
+    yield from rated(
+        NAME,
+        "tunnel-4",
+        f"4 flows that a fair queue takes for one, as through a tunnel, at {hidden.name}",
+        hidden.scenario("{a}*4"),
+        (LEAST, NONE_STARVES),
+        (PING_P95, RowRule("K", TUNNEL)),
+    )
+    mixed = PassportPath(50, 20, 1, 20).with_(queue="cake flowblind")
+    yield from rated(
+        NAME,
+        "tunnel-beside",
+        f"beside one cubic in one tunnel, a fair queue's one flow, at {mixed.name}",
+        mixed.scenario("{a}", "cubic+0.3s", subjects=1),
+        (NEIGHBOUR, RowRule("K", TUNNEL)),
+    )
     slow = PassportPath(10, 80, 1, 30).with_(queue="codel")
     yield from rated(
         NAME,

@@ -21,6 +21,10 @@ HARM = RowRule("K", "RFC 9743 5.2.1; Ware et al., HotNets 2019: harm at most tha
 OWN_KIND = RowRule("R", "Ware et al., HotNets 2019: harm by one's own kind, the base of harm to others")
 DEPLOYED = ("bbr", "bbr3")
 """Algorithms beside the baselines that are widely deployed (RFC 9743 5.2.1)."""
+QUIC_NEIGHBOUR = "noq/newreno"
+"""A QUIC sender of RFC 9002."""
+STEP_MARKING = "red limit 400kb min 30kb max 31kb avpkt 1500 burst 21 probability 1 ecn"
+"""A queue that marks from 20 packets on, as a data center's switch does (RFC 8257 3.1)."""
 SAME_KIND = "own"
 """Placeholder for its own kind where a neighbour is named."""
 ORDER = RowRule("P", "RFC 8085 3.1 as read in RFC 9331 4.3.1: within an order of magnitude", most=10.0)
@@ -57,6 +61,23 @@ def rows() -> Iterator[PassportRow]:
                 (NEIGHBOUR, HARM),
                 (OWN_SHARE, RowRule("R", "RFC 9743 5.2.1: beside what is widely deployed")),
             )
+    for bdp in (1, 4):
+        yield from rated(
+            NAME,
+            f"quic-{bdp}bdp",
+            f"beside one {QUIC_NEIGHBOUR} at {PATHS[bdp].name}",
+            PATHS[bdp].scenario("{a}+0.3s", QUIC_NEIGHBOUR, subjects=1),
+            (NEIGHBOUR, RowRule("K", "RFC 9743 5.2.1: beside RFC 9002; Ware et al., HotNets 2019")),
+        )
+    data_center = PassportPath(1000, 0.2, 1, 2).with_(queue=STEP_MARKING, ecn=True)
+    yield from rated(
+        NAME,
+        "dctcp",
+        "beside one dctcp with ECN at 1000 Mbit/s, 0.2 ms, marks from 30 kB on",
+        data_center.scenario("{a}+0.01s", "dctcp", subjects=1),
+        (NEIGHBOUR, RowRule("K", "RFC 9743 7.11; RFC 8257: a data center's neighbour")),
+        (OWN_SHARE, RowRule("R", "RFC 9743 7.11: the algorithms with which it may coexist")),
+    )
     for bdp, path in PATHS.items():
         yield from rated(
             NAME,

@@ -128,6 +128,16 @@ def _outages() -> Iterator[PassportRow]:
         (GOODPUT, RowRule("K", "RFC 9743 5.1.1, 5.2: recovery after all feedback was lost")),
         quick=True,
     )
+    for seconds in (1, 3, 10):
+        change = ["5s state=down", f"{5 + seconds}s state=up"]
+        path = PassportPath(20, 40, 1, 25).with_(change=change)
+        yield from rated(
+            NAME,
+            f"interrupted-{seconds}s",
+            f"nothing arrives for {seconds} s from 5 s on at {path.name}",
+            path.scenario(),
+            (GOODPUT, RowRule("K", "RFC 9743 7.8: disconnected links, intermittent connectivity")),
+        )
     hole = PassportPath(10, 70, 1, 20).with_(change=["2s state=down", "4s state=up"], workload="file")
     yield from rated(
         NAME,

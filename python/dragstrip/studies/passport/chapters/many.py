@@ -20,6 +20,7 @@ NSPERF = "google/bbr nsperf: shallow; RFC 9743 5.1.3 (Hock et al., ICNP 2017)"
 APART = {"stagger": "1ms"}
 """Starts of several flows. Flows that start at one instant lose the same packets and let their timers expire
 at one instant for ever, which no host does (docs/how-to/passport.md)."""
+HOCK = "RFC 9743 5.1.3 (Hock, Bless, Zitterbart, ICNP 2017)"
 CROWD = "RFC 9743 5.1.1, 5.1.3"
 
 
@@ -50,7 +51,8 @@ def rows() -> Iterator[PassportRow]:
             (UTILISATION, RowRule("K", NSPERF)),
             quick=count == 10,
         )
-    for count, mbit in ((100, 10), (20, 1)):
+    yield from _below_its_loss_limit()
+    for count, mbit in ((100, 10), (20, 1), (100, 1)):
         path = PassportPath(mbit, 50, 1, 40).with_(**APART)
         yield from rated(
             NAME,
@@ -59,7 +61,8 @@ def rows() -> Iterator[PassportRow]:
             path.scenario(several("{a}", count)),
             (RESENT, RowRule("K", CROWD)),
             (JAIN, RowRule("K", "RFC 9743 5.1.4")),
-            quick=count == 100,
+            (UTILISATION, RowRule("K", f"{CROWD}; RFC 2914 3: goodput as load grows")),
+            quick=(count, mbit) == (100, 10),
         )
     for bdp in (1, 10, 50):
         path = PassportPath(50, 30, bdp, 40)
@@ -79,6 +82,19 @@ def rows() -> Iterator[PassportRow]:
         (UTILISATION, RowRule("K", "heistp/l4s-tests: asymmetric")),
         (PING_P95, RowRule("K", "heistp/l4s-tests: asymmetric")),
     )
+
+
+def _below_its_loss_limit() -> Iterator[PassportRow]:
+    """Six flows around the buffer below which BBR's first version kept losing, 1.5 BDP."""
+    for bdp in (0.5, 0.8, 1.5):
+        path = PassportPath(100, 40, bdp, 30).with_(**APART)
+        yield from rated(
+            NAME,
+            f"hock-{bdp:g}bdp",
+            f"6 flows at {path.name}",
+            path.scenario("{a}*6"),
+            (RESENT, RowRule("T", f"{HOCK}; draft-mathis-ccwg-safecc: steady loss at most 2 %", most=0.02)),
+        )
 
 
 def _parked() -> Iterator[PassportRow]:
