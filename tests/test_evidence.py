@@ -121,6 +121,14 @@ def test_supported_clauses_show_rows_with_limits_first() -> None:
     assert of_passport(passport(row(verdict="missed")))["clauses"][0]["telling"] == []
 
 
+def test_rows_furthest_from_the_baselines_come_first() -> None:
+    near = row(id="loss-slow-1-goodput", kind="K", verdict="worse", value=6.9, most=None)
+    far = row(id="loss-slow-30-goodput", kind="K", verdict="worse", value=0.7, most=None)
+    none = row(id="loss-slow-10-goodput", kind="K", verdict="worse", value=0.0, most=None)
+    against = of_passport(passport(near, far, none))["clauses"][0]["against"]
+    assert [entry["value"] for entry in against] == [0.0, 0.7, 6.9]
+
+
 def test_all_rows_and_the_range_of_their_paths_are_in_the_documents() -> None:
     slow = row(id="alone-64k-1ms-goodput")
     document = of_passport(passport(row(), slow))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
@@ -19,7 +20,7 @@ UNANSWERED = "not answered"
 BY_AUTHOR = "for the authors"
 NOT_RUN = "its rows were not run"
 SHOWN = 6
-"""Rows of a clause that are shown, the ones that say most against the algorithm first."""
+"""Rows of a clause that are shown: misses of limits first, then those furthest from limit or baselines."""
 TELLING = 3
 """Rows that are shown of a clause that nothing speaks against."""
 
@@ -58,7 +59,9 @@ def _clause(clause: Clause, passport: Mapping[str, Any]) -> dict[str, Any]:
         if clause.ranges
         else None
     )
-    against = sorted((row for row in rows if _gravity(row)), key=lambda row: (-_gravity(row), row["id"]))
+    against = sorted(
+        (row for row in rows if _gravity(row)), key=lambda row: (-_gravity(row), -_excess(row), row["id"])
+    )
     return {
         "number": clause.number,
         "title": clause.title,
@@ -89,6 +92,18 @@ def _gravity(row: Mapping[str, Any]) -> int:
     if verdict == "missed":
         return 2 if row["kind"] == "P" else 1
     return 1 if verdict in ("missed, as by CUBIC", "worse") else 0
+
+
+def _excess(row: Mapping[str, Any]) -> float:
+    """Return by how many times a figure differs from its limit, or from the nearest baseline's figure."""
+    limits = [row[name] for name in ("least", "most") if row[name] is not None]
+    others = [baseline["value"] for baseline in row["baselines"].values()]
+    ratios = [
+        max(row["value"] / other, other / row["value"])
+        for other in limits or others
+        if other and row["value"] and other / row["value"] > 0
+    ]
+    return min(ratios, default=math.inf)
 
 
 def _verdict(clause: Clause, rows: Sequence[Mapping[str, Any]]) -> str:
