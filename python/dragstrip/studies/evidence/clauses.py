@@ -186,7 +186,14 @@ CLAUSES = (
         "Wireless paths",
         "should",
         "How does it behave with loss that is no congestion, and with capacity and delay that vary?",
-        ("loss-random-*", "loss-bursty-*", "loss-acks-*", "changes-wifi-n-*", "changes-adsl2-*"),
+        (
+            "loss-random-*",
+            "loss-at-first-*",
+            "loss-bursty-*",
+            "loss-acks-*",
+            "changes-wifi-n-*",
+            "changes-adsl2-*",
+        ),
         ("recorded traces", "loss, rate and jitter that change together"),
     ),
     Clause(
@@ -258,6 +265,7 @@ CLAUSES = (
             "changes-drop-and-back-*",
             "limited-idle-*",
             "limited-paused-*",
+            "limited-after-loss-*",
             "exits-*-window",
             "exits-*-time",
             "exits-*-utilisation",

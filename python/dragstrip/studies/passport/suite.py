@@ -27,7 +27,7 @@ from dragstrip.studies.passport.chapters import (
 )
 from dragstrip.studies.passport.rows import Options, PassportRow
 
-VERSION = 5
+VERSION = 6
 """The suite's version: rows of different versions are not compared."""
 CHAPTERS: tuple[ModuleType, ...] = (
     alone,

@@ -318,7 +318,11 @@ def _topology() -> Iterator[PassportRow]:
         *_figures("4.4", IMBALANCE, RESENT, NEIGHBOUR_RESENT, FILLED),
         quick=True,
     )
-    both_ways = {"up_rate": f"{SLOW.mbit:g}mbit", "up_queue": PLACE, "capacity_mbit": 2 * SLOW.mbit}
+    both_ways: dict[str, Any] = {
+        "up_rate": f"{SLOW.mbit:g}mbit",
+        "up_queue": PLACE,
+        "capacity_mbit": 2 * SLOW.mbit,
+    }
     back = {"cc": "reno", "count": count, "reverse": True}
     yield from rated(
         name,
@@ -348,7 +352,9 @@ def _in_series(ahead: str, each: int) -> QueueScenario:
     senders = [f"s{number}" for number in range(1, 2 * each + 1)]
     nodes = [{"name": host, "kind": "host"} for host in (*senders, "d")]
     nodes += [{"name": router, "kind": "router"} for router in ("l", "m", "r")]
-    links = [{"from": host, "to": "l" if at < each else "m"} for at, host in enumerate(senders)]
+    links: list[dict[str, Any]] = [
+        {"from": host, "to": "l" if at < each else "m"} for at, host in enumerate(senders)
+    ]
     for start, end, mbit, queue in (("l", "m", AHEAD_MBIT, ahead), ("m", "r", SLOW.mbit, PLACE)):
         rate = f"{mbit:g}mbit"
         links += [{"from": start, "to": end, "rate": rate, "queue": queue, "both_ways": False}]
