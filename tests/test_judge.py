@@ -79,8 +79,8 @@ def test_answers_depend_neither_on_workers_nor_on_the_other_texts() -> None:
 
 
 def test_a_bad_text_has_its_error_and_ends_nothing() -> None:
-    misspelt, divides, missing, unknown, good = dragstrip.judge(
-        ["on ack { cwnd = cwm }", DIVIDES, "missing.cc", "cubicc", "reno"], hidden=1, quick=True
+    misspelt, divides, missing, unknown, native, good = dragstrip.judge(
+        ["on ack { cwnd = cwm }", DIVIDES, "missing.cc", "cubicc", "my.rs", "reno"], hidden=1, quick=True
     )
     assert misspelt.error == (
         'text 1:1:17: got "cwm", expected a name that has been given, or a word of the language'
@@ -90,7 +90,9 @@ def test_a_bad_text_has_its_error_and_ends_nothing() -> None:
     assert missing.error == "missing.cc: no such file"
     assert unknown.error is not None
     assert unknown.error.startswith('got "cubicc", expected one of reno, cubic,')
-    for judgement in (misspelt, divides, missing, unknown):
+    assert native.error is not None
+    assert "code in Rust could reach its score; passport takes it" in native.error
+    for judgement in (misspelt, divides, missing, unknown, native):
         assert (judgement.score, judgement.interval, judgement.rows) == (None, None, [])
     assert good.error is None
     assert good.score is not None

@@ -43,6 +43,13 @@ def test_a_window_that_grows_without_use_misses_the_draft_limit() -> None:
     assert wrong > 10
 
 
+def test_a_window_grows_after_a_loss_as_far_as_it_is_used() -> None:
+    row = row_of(limited.rows(), "limited-after-loss-last-window")
+    assert 1.0 < figure(row, "reno") <= 1.1
+    # BBR's window is twice the path's product, whatever is sent.
+    assert figure(row, "bbr") > 1.1
+
+
 def test_reno_restarts_from_its_initial_window_and_a_program_may_not() -> None:
     row = row_of(limited.rows(), "limited-idle-1-restart")
     assert figure(row, "reno") == pytest.approx(11, abs=1)  # 10 packets, and one for the first ACK
@@ -57,7 +64,7 @@ def test_hystart_leaves_earlier_and_loses_less_than_reno() -> None:
     # Without HyStart the window is doubled once more than path and buffer hold, 5 BDP.
     assert figure(row, "reno") == pytest.approx(10, rel=0.03)
     assert figure(row, "cubic") < 2
-    assert len({row.id for row in rows}) == len(rows) == 4 * 27 + 3
+    assert len({row.id for row in rows}) == len(rows) == 4 * 27 + 2 + 3
 
 
 def test_a_flow_that_never_leaves_slow_start_has_its_last_window() -> None:

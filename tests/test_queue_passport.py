@@ -13,6 +13,7 @@ import pytest
 
 import dragstrip
 from dragstrip.errors import BadInputError
+from dragstrip.interop import scripts
 from dragstrip.studies.passport import runs
 from dragstrip.studies.passport.queues import suite, words
 from dragstrip.studies.passport.queues.scenario import QueueSubject
@@ -73,6 +74,87 @@ def test_the_discipline_is_at_the_bottleneck_and_scaled_in_its_rows_alone() -> N
     assert queue("pfifo limit 1000")["limit_packets"] == 1000
     assert words.scaled("cake", 0.5) == "cake rtt 50000000ns"
     assert words.main_parameter("red limit 400kb avpkt 1000") is None
+
+
+def first_run(row_id: str, queue: str) -> dict[str, Any]:
+    row = next(row for row in suite.rows(queue, ["topology"], False) if row.id == row_id)
+    return dict(runs.planned(row.scenario, QueueSubject(queue)).runs[0].scenario)
+
+
+def test_half_of_the_flows_have_small_packets() -> None:
+    hosts = {
+        node["name"]: node
+        for node in first_run("topology-sizes-ratio", "codel")["nodes"]
+        if "mtu_bytes" in node
+    }
+    sizes = {name: host["mtu_bytes"] for name, host in hosts.items() if name.startswith("s")}
+    assert sizes == {**{f"s{n}": 1500 for n in (1, 2, 3)}, **{f"s{n}": 500 for n in (4, 5, 6)}}
+
+
+def test_both_directions_and_both_links_in_series_have_the_discipline() -> None:
+    def kinds(row_id: str, queue: str) -> dict[str, Any]:
+        links = first_run(row_id, queue)["links"]
+        return {link["name"]: _leaf(link["qdisc"]) for link in links if _leaf(link["qdisc"])}
+
+    ways = kinds("topology-both-ways-dropped", "codel")
+    assert sorted(qdisc["kind"] for qdisc in ways.values()) == ["codel", "codel"]
+    series = kinds("topology-series-dropped", "codel")
+    assert {name: qdisc["kind"] for name, qdisc in series.items()} == {"l-m": "codel", "m-r": "codel"}
+    behind = kinds("topology-series-behind-dropped", "codel")
+    assert {name: qdisc["kind"] for name, qdisc in behind.items()} == {"l-m": "pfifo", "m-r": "codel"}
+    tail = kinds("topology-series-dropped", "bfifo limit 1bdp")
+    assert {qdisc["limit_bytes"] for qdisc in tail.values()} == {125_000}
+
+
+def _leaf(qdisc: dict[str, Any]) -> dict[str, Any] | None:
+    """The discipline below a shaper; None where there is no shaper."""
+    leaf = qdisc.get("leaf")
+    return None if leaf is None else dict(leaf)
+
+
+SCRIPT = """\
+#!/bin/sh
+RATE=19
+tc qdisc add dev eth0 root handle 1: htb default 10
+tc class add dev eth0 parent 1: classid 1:10 htb rate ${RATE}mbit
+tc qdisc add dev eth0 parent 1:10 codel target 7ms
+"""
+
+
+def test_a_script_stands_for_its_one_discipline(tmp_path: Path) -> None:
+    script = tmp_path / "router.sh"
+    script.write_text(SCRIPT)
+    made = json.loads(
+        command(
+            "--queue", str(script), "--quick", "--only", "rtt", "--json", "--out", str(tmp_path / "out")
+        ).stdout
+    )
+    assert made["algorithm"].startswith("codel limit 1000 target 7ms")
+    assert scripts.discipline("codel target 7ms") == "codel target 7ms"
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (SCRIPT + "tc qdisc add dev eth1 root cake\n", ("one discipline", '--queue "codel', '--queue "cake')),
+        ("tc qdisc del dev eth0 root\n", ("one discipline",)),
+        ("tc qdisc add dev eth0 root fq_codel quantum $Q\n", ("line 1", "$Q", "tc-import")),
+    ],
+    ids=("several", "none", "a value that it lacks"),
+)
+def test_a_script_without_one_discipline_is_refused(
+    text: str, parts: tuple[str, ...], tmp_path: Path
+) -> None:
+    script = tmp_path / "router.sh"
+    script.write_text(text)
+    error = command("--queue", str(script), "--out", str(tmp_path / "out"), status=2).stderr
+    assert all(part in error for part in ("router.sh", *parts))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_script_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="no such file"):
+        dragstrip.passport(queue=str(tmp_path / "router.sh"))
 
 
 def test_rows_with_ecn_are_those_of_disciplines_that_mark() -> None:

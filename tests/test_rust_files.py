@@ -111,6 +111,8 @@ def test_a_missing_file_is_refused() -> None:
         (["passport", "--quick", "{f}"], ["passport", "--quick", "my-cc", "--program", "{f}"]),
         (["passport", "my-cc", "--program", "{f}"], ["passport", "my-cc", "--program", "{f}"]),
         (["attack", "my-cc", "--program={f}"], ["attack", "my-cc", "--program={f}"]),
+        (["evidence", "my-cc", "--program", "{f}"], ["evidence", "my-cc", "--program", "{f}"]),
+        (["evidence", "{f}"], ["evidence", "my-cc", "--program", "{f}"]),
         (["run", "x.toml", "--program", "{f}"], ["run", "x.toml", "--program", "{f}"]),
         (["compare", "reno", "--out", "out.rs"], ["compare", "reno", "--out", "out.rs"]),
         (["play", "{f}"], ["play", "{f}"]),
@@ -145,7 +147,7 @@ def test_an_edited_file_starts_the_command_again(tmp_path: Path, monkeypatch: py
 def test_texts_and_rust_files_stand_side_by_side_but_not_where_nothing_loads_them(tmp_path: Path) -> None:
     from dragstrip.experiment.programs import of_files
 
-    with pytest.raises(BadInputError, match="one in Rust is for compare, run, passport and attack"):
+    with pytest.raises(BadInputError, match="one in Rust is for compare, run, passport, evidence and attack"):
         of_files([str(rust(tmp_path, "my-cc"))])
 
 

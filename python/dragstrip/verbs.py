@@ -364,11 +364,11 @@ def passport(
 ) -> PassportDocument:
     """Return what a congestion control is good at, where it fails and whom it harms, row by row.
 
-    Instead of an algorithm, `queue` is a discipline in tc's words: its rows are the scenarios of RFC 7928.
-    `quick` runs the rows that decide most; `only` chooses chapters by name, with commas; `path`, by name or
-    as a file, adds the rows of the chapter `path` on it; `against` is an earlier passport's file to compare
-    with. With `out`, its page, JSON and experiments are written into that folder, which is empty, does not
-    exist yet or is that of an earlier passport. Raises `BadInputError`.
+    Instead of an algorithm, `queue` is a discipline in tc's words or the file of a script with tc commands:
+    its rows are the scenarios of RFC 7928. `quick` runs the rows that decide most; `only` chooses chapters by
+    name, with commas; `path`, by name or as a file, adds the rows of the chapter `path` on it; `against` is
+    an earlier passport's file to compare with. With `out`, its page, JSON and experiments are written into
+    that folder, which is empty, does not exist yet or is that of an earlier passport. Raises `BadInputError`.
     """
     from dragstrip.studies.passport import command, console
 
@@ -376,12 +376,13 @@ def passport(
         expect_own_folder("out", Path(out), command.MARKS)
     before = None if against is None else Path(against)
     if queue is not None:
+        from dragstrip.interop import scripts
         from dragstrip.studies.passport.queues.command import read_request
 
         for name, value in (("algorithm", algorithm), ("path", path), ("programs", programs)):
             if value:
                 raise BadInputError(name, None, "is not for queue, whose flows are those of RFC 7928")
-        request = read_request(queue, quick=quick, only=only, baseline_file=before)
+        request = read_request(scripts.discipline(queue), quick=quick, only=only, baseline_file=before)
     elif algorithm is None:
         raise BadInputError("algorithm", None, "is missing; or queue")
     else:

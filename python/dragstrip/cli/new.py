@@ -33,7 +33,7 @@ def new_algorithm(
     """Add the skeleton of a congestion control to the sources (docs/how-to/new-algorithm.md).
 
     It writes into the clone around the current folder, compiles nothing, and leaves the rest as it is. With
-    --out the file stands outside the clone; compare, run, passport and attack compile and load it.
+    --out the file stands outside the clone; compare, run, passport, evidence and attack compile and load it.
 
     Example: dragstrip new-algorithm my-cc --bpf
 

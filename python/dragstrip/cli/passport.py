@@ -37,7 +37,8 @@ def passport(
         typer.Option(
             "--queue",
             metavar="QUEUE",
-            help="Make the passport of this queue discipline, in tc's words, instead of an algorithm's.",
+            help="Make the passport of this queue discipline, in tc's words or as a file with tc commands, "
+            "instead of an algorithm's.",
             show_default=False,
         ),
     ] = None,
@@ -49,7 +50,7 @@ def passport(
             metavar="CHAPTERS",
             help="Make these chapters alone: alone, many, beside, rtt, loss, aqm, changes, users, "
             "limited, exits, mixed, starvation, theory, bbr, path; with commas between. "
-            "With --queue: transport, rtt, apps, congestion, change, sensitivity.",
+            "With --queue: transport, rtt, apps, congestion, change, topology, sensitivity.",
             show_default=False,
         ),
     ] = None,
@@ -104,6 +105,8 @@ def passport(
     Example: dragstrip passport bbr --quick
 
     Example: dragstrip passport --queue "pie target 20ms" --quick
+
+    Example: dragstrip passport --queue router.sh --quick
 
     Example: dragstrip passport bbr --path cable
 
@@ -167,6 +170,7 @@ def _queue_request(
     queue: str, quick: bool, only: str | None, baseline: Path | None, others: Mapping[str, object]
 ) -> PassportRequest:
     """Read the request of a queue's passport; raises `BadInputError` for an option of an algorithm's."""
+    from dragstrip.interop import scripts
     from dragstrip.studies.passport.queues.command import read_request
 
     for name, value in others.items():
@@ -174,4 +178,4 @@ def _queue_request(
             raise BadInputError(
                 name, None, "is not for --queue, whose flows are those of RFC 7928", COMMAND_LINE
             )
-    return read_request(queue, quick=quick, only=only, baseline_file=baseline)
+    return read_request(scripts.discipline(queue), quick=quick, only=only, baseline_file=baseline)

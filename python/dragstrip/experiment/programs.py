@@ -148,7 +148,7 @@ def _expect_rust_files(file: str) -> None:
     )
 
     if not algorithm_files():
-        expected = "an algorithm as a text: one in Rust is for compare, run, passport and attack"
+        expected = "an algorithm as a text: one in Rust is for compare, run, passport, evidence and attack"
         raise BadInputError("--program", file, expected, "command line")
 
 

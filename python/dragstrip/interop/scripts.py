@@ -284,6 +284,29 @@ def document(script: str, source: str, inputs: ScriptInputs) -> dict[str, Any]:
     }
 
 
+def discipline(queue: str) -> str:
+    """Return the words of a discipline as they are, or those of the one that a script sets up, by its file.
+
+    A name with a slash or the ending `.sh`, or of a file that exists, is a script's. Its rate and delay are
+    left out. Raises `BadInputError` for a script that sets up none or several.
+    """
+    name = queue.strip()
+    is_file = len(name.split()) == 1 and ("/" in name or name.endswith(".sh") or Path(name).is_file())
+    if not is_file:
+        return queue
+    text = untrusted.text(Path(name), untrusted.DESCRIPTION_MAX, "a script of tc commands")
+    try:
+        queues = document(text, name, ScriptInputs())["queues"]
+    except BadInputError as error:
+        expected = f"{error.expected}; or give --queue the words that `dragstrip tc-import {name}` prints"
+        raise BadInputError(error.field, Raw(error.value), expected, error.source) from None
+    words = list(dict.fromkeys(str(entry["path"].get("queue", entry["queue"])) for entry in queues))
+    if len(words) != 1:
+        expected = "a script that sets up one discipline" + "".join(f'; or --queue "{one}"' for one in words)
+        raise BadInputError("--queue", name, expected, "command line")
+    return words[0]
+
+
 def _by_device(queues: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
     devices = list(dict.fromkeys(queue["device"] for queue in queues))
     ordered = sorted(queues, key=lambda queue: devices.index(queue["device"]))

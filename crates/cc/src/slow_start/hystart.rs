@@ -13,7 +13,8 @@
 //!   it acts once per connection or timeout.
 //! - **Source of the details**: Linux 6.1 `tcp_cubic.c` (`hystart_update`, `hystart_ack_delay`,
 //!   `bictcp_hystart_reset`).
-//! - **Parameters** are those of the kernel module `tcp_cubic`.
+//! - **Parameters** are those of the kernel module `tcp_cubic`. Two more bring back what kernels once had: `hystart_delay_shift`
+//!   4 (2b4636a5f8ca, until 42eef7a0bb09) and `hystart_early_rounds` 0 (4e1fddc98d25, until 25c1a9ca53db).
 
 use crate::{HyStartClock, PacingStatus, Parameter, Parameters, Range, View, Window};
 
@@ -54,6 +55,25 @@ pub const ACK_DELTA_US: Parameter = Parameter::new(
     SOURCE,
 );
 
+/// `hystart_delay_shift`.
+pub const DELAY_SHIFT: Parameter = Parameter::new(
+    "hystart_delay_shift",
+    3.0,
+    Range::Whole(0, 8),
+    "",
+    "delay ends slow start from the least RTT over two to this power, 4 to 16 ms",
+    "Linux tcp_cubic.c, HYSTART_DELAY_THRESH; 4 until 42eef7a0bb09",
+);
+/// `hystart_early_rounds`.
+pub const EARLY_ROUNDS: Parameter = Parameter::new(
+    "hystart_early_rounds",
+    1.0,
+    Range::Switch,
+    "",
+    "rounds are counted below hystart_low_window too",
+    "Linux tcp_cubic.c, hystart_update; not until 25c1a9ca53db",
+);
+
 /// The detector. It shares the caller's minimum RTT rather than keeping its own.
 #[derive(Clone, Debug)]
 pub struct HyStart {
@@ -62,6 +82,10 @@ pub struct HyStart {
     detect_delay: bool,
     low_window: u32,
     ack_delta_us: u32,
+    /// The delay that ends slow start is the least RTT shifted by this.
+    delay_shift: u32,
+    /// Least window with which a round begins, packets.
+    rounds_from: u32,
     found: bool,
     sample_cnt: u8,
     /// Minimum RTT of this round, µs.
@@ -89,6 +113,12 @@ impl HyStart {
             detect_delay: detect & 2 != 0,
             low_window: parameters.whole(LOW_WINDOW.name),
             ack_delta_us: parameters.whole(ACK_DELTA_US.name),
+            delay_shift: parameters.whole(DELAY_SHIFT.name),
+            rounds_from: if parameters.switch(EARLY_ROUNDS.name) {
+                0
+            } else {
+                parameters.whole(LOW_WINDOW.name)
+            },
             found: false,
             sample_cnt: 0,
             curr_rtt_us: u32::MAX,
@@ -123,7 +153,7 @@ impl HyStart {
         }
         // Since 5.16 rounds are counted here, also below the low window, so that they keep step with
         // the flights; before, on every ACK that could grow the window.
-        if view.snd_una > self.end_seq {
+        if view.snd_una > self.end_seq && window.cwnd >= self.rounds_from {
             self.start_round(view);
         }
         if window.cwnd < self.low_window {
@@ -205,7 +235,7 @@ impl HyStart {
             return false;
         }
         let (low_us, high_us) = DELAY_US;
-        let increase_us = (delay_min_us >> 3).clamp(low_us, high_us);
+        let increase_us = (delay_min_us >> self.delay_shift).clamp(low_us, high_us);
         self.curr_rtt_us > delay_min_us.saturating_add(increase_us)
     }
 }
@@ -233,7 +263,7 @@ mod tests {
         module: None,
         signal: crate::Signal::Loss,
         settles: false,
-        parameters: &[DETECT, LOW_WINDOW, ACK_DELTA_US],
+        parameters: &[DETECT, LOW_WINDOW, ACK_DELTA_US, DELAY_SHIFT, EARLY_ROUNDS],
         variables: &[],
         needs: Needs::NOTHING,
     };
@@ -306,6 +336,45 @@ mod tests {
         assert!(delay_is_found(90_001, 80_000, 9));
         assert!(!delay_is_found(316_000, 300_000, 9));
         assert!(delay_is_found(316_001, 300_000, 9));
+    }
+
+    /// Up to a 100 ms minimum a sixteenth is less than 6.25 ms where an eighth is 12.5.
+    #[test]
+    fn a_shift_of_4_ends_slow_start_at_a_sixteenth() {
+        let ends = |shift: f64, rtt_us: u32| {
+            let view = view();
+            let options = [("hystart_detect", 2.0), ("hystart_delay_shift", shift)];
+            let mut hystart = start(&options, &view);
+            let mut window = Window::new(16);
+            for _ in 0..9 {
+                hystart.acked(&view, &mut window, rtt_us, 100_000);
+            }
+            !window.in_slow_start()
+        };
+        assert_eq!((ends(4.0, 106_250), ends(4.0, 106_251)), (false, true));
+        assert_eq!((ends(3.0, 106_251), ends(3.0, 112_501)), (false, true));
+    }
+
+    /// A flight of 15 begins at 0; that of 20 at 30 ms. Late rounds count the train of the first with the second's.
+    #[test]
+    fn without_early_rounds_the_first_train_is_longer() {
+        let ends = |early: f64| {
+            let mut view = view();
+            let mut hystart =
+                start(&[("hystart_detect", 1.0), ("hystart_early_rounds", early)], &view);
+            (view.snd_una, view.snd_nxt) = (1, 2);
+            let mut window = Window::new(15);
+            at_us(&mut view, 30_000);
+            hystart.acked(&view, &mut window, 40_000, 40_000);
+            window.cwnd = 20;
+            (view.snd_una, view.snd_nxt) = (2, 3);
+            (1..60).find(|ms| {
+                at_us(&mut view, 30_000 + ms * 1_000);
+                hystart.acked(&view, &mut window, 40_000, 40_000);
+                !window.in_slow_start()
+            })
+        };
+        assert_eq!((ends(1.0), ends(0.0)), (Some(21), Some(22)));
     }
 
     #[test]

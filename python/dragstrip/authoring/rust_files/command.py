@@ -13,7 +13,7 @@ from dragstrip.authoring.rust_files.source import RustFile, rust_file
 from dragstrip.errors import BadInputError, FaultError
 from dragstrip.model.recording import core_build
 
-COMMANDS = ("attack", "compare", "passport", "run")
+COMMANDS = ("attack", "compare", "evidence", "passport", "run")
 """Commands that run algorithms in this process or its workers."""
 PROGRAM = "--program"
 _NOT_INPUT = ("--out", "--junit", "--rerun")

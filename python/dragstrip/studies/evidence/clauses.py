@@ -208,7 +208,14 @@ CLAUSES = (
         "Wireless paths",
         "should",
         "How does it behave with loss that is no congestion, and with capacity and delay that vary?",
-        ("loss-random-*", "loss-bursty-*", "loss-acks-*", "changes-wifi-n-*", "changes-adsl2-*"),
+        (
+            "loss-random-*",
+            "loss-at-first-*",
+            "loss-bursty-*",
+            "loss-acks-*",
+            "changes-wifi-n-*",
+            "changes-adsl2-*",
+        ),
         ("recorded traces", "loss, rate and jitter that change together"),
     ),
     Clause(
@@ -280,6 +287,7 @@ CLAUSES = (
             "changes-drop-and-back-*",
             "limited-idle-*",
             "limited-paused-*",
+            "limited-after-loss-*",
             "exits-*-window",
             "exits-*-time",
             "exits-*-utilisation",

@@ -57,7 +57,10 @@ def _subject(judged: Judged, label: str) -> Subject:
         return _of_text(judged, label)
     file = str(judged)
     if file.endswith(".rs"):
-        raise BadInputError("ALGORITHM", file, "a text (FILE.cc) or one of dragstrip list --algorithms")
+        expected = (
+            "a text (FILE.cc) or one of dragstrip list --algorithms: code in Rust could reach its score"
+        )
+        raise BadInputError("ALGORITHM", file, f"{expected}; passport takes it")
     if isinstance(judged, Path) or file.endswith(".cc"):
         return Subject(NAME, tuple((NAME, text) for text in of_files([file]).values()), (file,))
     return Subject(file)

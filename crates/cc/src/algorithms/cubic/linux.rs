@@ -110,6 +110,8 @@ pub const ABOUT: About = About {
         hystart::DETECT,
         hystart::LOW_WINDOW,
         hystart::ACK_DELTA_US,
+        hystart::DELAY_SHIFT,
+        hystart::EARLY_ROUNDS,
         HYSTART_PP,
     ],
     variables: &[

@@ -116,6 +116,7 @@ def rows() -> Iterator[PassportRow]:
                     (UTILISATION, PROMPT),
                     quick=(mbit, rtt_ms) == (50, 80) and bdp >= 1,
                 )
+    yield from _delayed()
     for size in (1, 10, 100):
         path = PassportPath(50, 80, 1, 60)
         yield from rated(
@@ -126,3 +127,24 @@ def rows() -> Iterator[PassportRow]:
             (SLOWDOWN_P50, IDEAL),
             quick=size == 10,
         )
+
+
+def _delayed() -> Iterator[PassportRow]:
+    """Yield the rows in which HyStart's signals decide: packets held in groups, a long path."""
+    held = PassportPath(100, 80, 1, 6).with_(netem="slot 10ms 10ms", sysctl=LARGE_SOCKETS)
+    paced = {"hosts": {"s1": {"preset": "paced"}}}
+    yield from rated(
+        NAME,
+        "held",
+        f"the first {held.duration_s:g} s, paced, of packets let through every 10 ms, at {held.name}",
+        replace(held.scenario({"cc": PLACE}), fields=paced),
+        (UTILISATION, PROMPT),
+    )
+    path = PassportPath(50, 200, 1, 4).with_(sysctl=LARGE_SOCKETS)
+    yield from rated(
+        NAME,
+        "long",
+        f"the first {path.duration_s:g} s at {path.name}",
+        path.scenario(),
+        (UTILISATION, PROMPT),
+    )

@@ -5,7 +5,7 @@ Windows are read from the phases of a run that records every ACK (docs/reference
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -46,13 +46,23 @@ def stays_of(summary: Summary, scenario: Scenario) -> list[Mapping[str, Any]]:
     return [stay for stay in stays if "cwnd_bytes" in stay["last"]]
 
 
+def _largest_flight(stays: Sequence[Mapping[str, Any]]) -> float:
+    """Bytes of the largest flight of a connection."""
+    return float(max(stay["most"]["bytes_in_flight"] for stay in stays) + ACKED_PACKETS * PAYLOAD_BYTES)
+
+
 def _window(summary: Summary, scenario: Scenario) -> float | None:
     """The largest window over the largest flight of the connection."""
     stays = stays_of(summary, scenario)
     if not stays:
         return None
-    flight = max(stay["most"]["bytes_in_flight"] for stay in stays) + ACKED_PACKETS * PAYLOAD_BYTES
-    return float(max(stay["most"]["cwnd_bytes"] for stay in stays) / flight)
+    return float(max(stay["most"]["cwnd_bytes"] for stay in stays) / _largest_flight(stays))
+
+
+def _last_window(summary: Summary, scenario: Scenario) -> float | None:
+    """The window at the end over the largest flight of the connection."""
+    stays = stays_of(summary, scenario)
+    return stays[-1]["last"]["cwnd_bytes"] / _largest_flight(stays) if stays else None
 
 
 def _restart(summary: Summary, scenario: Scenario) -> float | None:
@@ -74,6 +84,15 @@ WINDOW = RowFigure(
     False,
     _window,
     "flows[0].phases: most cwnd_bytes over most bytes_in_flight and 2 packets",
+    of_phases=True,
+    no_measure="read from phases, which measures do not have",
+)
+LAST_WINDOW = RowFigure(
+    "last window",
+    "of the largest flight",
+    False,
+    _last_window,
+    "flows[0].phases: last cwnd_bytes of the last over most bytes_in_flight and 2 packets",
     of_phases=True,
     no_measure="read from phases, which measures do not have",
 )
@@ -129,6 +148,15 @@ def _windows() -> Iterator[PassportRow]:
             (RESENT, RowRule("K", "RFC 9743 5.1.3")),
             quick=key == "requests",
         )
+
+    lossy = PATH.with_(loss="30%", change=["1s loss=0%"])
+    yield from rated(
+        NAME,
+        "after-loss",
+        f"25 kB every 100 ms after 1 s in which 30 % are lost, at {PATH.name}",
+        _responses(25_000, 0.1, lossy, record=True),
+        (LAST_WINDOW, RowRule("T", f"{RATE_LIMITED} (avoidance)", most=1.1)),
+    )
 
 
 def _idle() -> Iterator[PassportRow]:

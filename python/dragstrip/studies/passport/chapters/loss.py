@@ -35,6 +35,14 @@ def rows() -> Iterator[PassportRow]:
             path.scenario(),
             (GOODPUT, RowRule("K", "RFC 8868: random loss; RFC 9743 5.1.3")),
         )
+    short = PassportPath(20, 10, 1, 30).with_(loss="30%", change=["2s loss=0%"], workload="file")
+    yield from rated(
+        NAME,
+        "at-first",
+        f"10 MB, of the first 2 s 30 % lost at random, at {short.name}",
+        short.scenario(),
+        (COMPLETION, RowRule("K", "RFC 9743 5.1.3, 7.8: recovery from a time of heavy loss")),
+    )
     yield from _outages()
     yield from _impaired()
     yield from _policed()

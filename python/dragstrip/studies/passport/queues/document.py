@@ -14,9 +14,7 @@ from dragstrip.studies.passport.verdicts import RowVerdict, ratio, worst
 from dragstrip.studies.passport.wording import measured
 
 UNTESTED = (
-    ("small packets beside large ones (RFC 7928 4.4)", "a flow has no segment size of its own"),
-    ("congestion in both directions (RFC 7928 9.2)", "no row yet; compare --both-ways describes it"),
-    ("two disciplines in series (RFC 7928 10.2)", "no row yet; an experiment can describe it"),
+    ("two disciplines in series that differ, other than behind drop-tail (RFC 7928 10.2)", "no row yet"),
     ("loss synchronisation (RFC 7928 2.4)", "no measure has it"),
     ("processor time and memory (RFC 7928 11)", "a simulator has none of a router's"),
     ("ledbat with a gain of 10 (RFC 7928 5.4)", "its gain is 1 at most (RFC 6817); the row has 1"),

@@ -8,8 +8,11 @@ from typing import Any
 
 from dragstrip.experiment.bottleneck import Bottleneck
 from dragstrip.experiment.types import Experiment
-from dragstrip.studies.passport.queues.words import kind, main_parameter, scaled
+from dragstrip.studies.passport.queues.words import kind, main_parameter, scaled, sized
 from dragstrip.studies.passport.rows import Scenario, Subject
+
+PLACE = "{queue}"
+"""Placeholder for the discipline in a scenario's fields."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class QueueScenario(Scenario):
     """Factor of the discipline's main parameter; the drop-tail queues stay as they are."""
     capacity_bps: float = 0.0
     """Mean rate of the bottleneck over the run."""
+    bdp_bytes: float = 0.0
+    """The bandwidth-delay product, for links that have no path to count it by."""
 
     def experiment(self, subject: Subject, repeats: int | None = None) -> Experiment:
         """The scenario with this discipline; raises `BadInputError` for what `compare` would refuse."""
@@ -44,7 +49,21 @@ class QueueScenario(Scenario):
         if self.factor != 1.0 and main_parameter(words) is not None:
             words = scaled(words, self.factor)
         options = {**self.options, "queue": words}
-        return Scenario(self.flows, options, self.subjects, self.repeats, self.fields)
+        if options.get("up_queue") == PLACE:
+            options["up_queue"] = words
+        fields = _filled(self.fields, sized(words, self.bdp_bytes))
+        return Scenario(self.flows, options, self.subjects, self.repeats, fields)
+
+
+def _filled(fields: Any, words: str) -> Any:
+    """Return fields of an experiment with these words in the discipline's place."""
+    match fields:
+        case Mapping():
+            return {name: _filled(value, words) for name, value in fields.items()}
+        case list():
+            return [_filled(value, words) for value in fields]
+        case _:
+            return words if fields == PLACE else fields
 
 
 @dataclass(frozen=True)
@@ -83,6 +102,7 @@ class QueuePath:
             fields=fields or {},
             factor=factor,
             capacity_bps=1e6 * (self.mbit if capacity_mbit is None else capacity_mbit),
+            bdp_bytes=self.mbit * self.rtt_ms * 125,
         )
 
     def lasting(self, duration_s: float) -> QueuePath:

@@ -17,6 +17,8 @@ from dragstrip.studies.passport.figures import (
     MOS,
     NEIGHBOUR,
     NEIGHBOUR_COMPLETION,
+    NEIGHBOUR_RESENT,
+    RESENT,
     VIDEO_RATE,
     VIDEO_STALLED,
 )
@@ -34,11 +36,11 @@ from dragstrip.studies.passport.queues.figures import (
     STEP_P50,
     STEP_P95,
 )
-from dragstrip.studies.passport.queues.scenario import QueuePath
-from dragstrip.studies.passport.queues.words import main_parameter
+from dragstrip.studies.passport.queues.scenario import PLACE, QueuePath, QueueScenario
+from dragstrip.studies.passport.queues.words import BASELINES, main_parameter
 from dragstrip.studies.passport.rows import PassportRow, RowFigure, RowRule, rated
 
-VERSION = 1
+VERSION = 2
 """The suite's version: rows of different versions are not compared."""
 TITLES = {
     "transport": "transport protocols",
@@ -46,6 +48,7 @@ TITLES = {
     "apps": "bursts and applications",
     "congestion": "levels of congestion",
     "change": "changing capacity",
+    "topology": "sizes, directions, queues in series",
     "sensitivity": "its main parameter",
 }
 NAMES = tuple(TITLES)
@@ -103,6 +106,7 @@ def rows(words: str, chapter_names: Sequence[str], quick: bool) -> list[Passport
         *_apps(),
         *_congestion(),
         *_change(),
+        *_topology(),
         *(_sensitivity() if main_parameter(words) is not None else ()),
     ]
     return [row for row in made if row.chapter in chapter_names and (row.quick or not quick)]
@@ -294,6 +298,71 @@ def _change() -> Iterator[PassportRow]:
         *_figures("8.2.6: time to react", STEP_P50, STEP_P95),
         quick=True,
     )
+
+
+SMALL_MTU = "500b"
+"""Size of the small packets (4.4); the others have 1500 bytes."""
+AHEAD_MBIT = 5
+"""Rate of the first of two queues in series: the fair share of the three of six flows that pass both."""
+
+
+def _topology() -> Iterator[PassportRow]:
+    name, count = "topology", LEVELS["mild"]
+    half = count // 2
+    small = {f"s{half + number}": {"mtu": SMALL_MTU} for number in range(1, half + 1)}
+    yield from rated(
+        name,
+        "sizes",
+        f"{half} reno with packets of 1500 and {half} of 500 bytes at {SLOW.name}",
+        SLOW.scenario(f"reno*{half}", f"reno*{half}", subjects=half, fields={"hosts": small}),
+        *_figures("4.4", IMBALANCE, RESENT, NEIGHBOUR_RESENT, FILLED),
+        quick=True,
+    )
+    both_ways: dict[str, Any] = {
+        "up_rate": f"{SLOW.mbit:g}mbit",
+        "up_queue": PLACE,
+        "capacity_mbit": 2 * SLOW.mbit,
+    }
+    back = {"cc": "reno", "count": count, "reverse": True}
+    yield from rated(
+        name,
+        "both-ways",
+        f"{count} reno each way at {SLOW.name}, the discipline in front of both directions",
+        SLOW.scenario({"cc": "reno", "count": count}, back, subjects=2 * count, **both_ways),
+        *_figures("9.2", FILLED, *DELAYS, LEAST_LONG, JAIN_LONG, DROPPED),
+        quick=True,
+    )
+    for key, title, ahead in (
+        ("series", "the discipline", PLACE),
+        ("series-behind", BASELINES[0], BASELINES[0]),
+    ):
+        yield from rated(
+            name,
+            key,
+            f"{half} reno through {title} at {AHEAD_MBIT} Mbit/s, then with {half} more the discipline "
+            f"at {SLOW.name}",
+            _in_series(ahead, half),
+            *_figures("10.2", FILLED, *DELAYS, LEAST_LONG, JAIN_LONG, DROPPED),
+            quick=key == "series",
+        )
+
+
+def _in_series(ahead: str, each: int) -> QueueScenario:
+    """Return the scenario of two bottlenecks: half of the flows pass `ahead` first, all the discipline."""
+    senders = [f"s{number}" for number in range(1, 2 * each + 1)]
+    nodes = [{"name": host, "kind": "host"} for host in (*senders, "d")]
+    nodes += [{"name": router, "kind": "router"} for router in ("l", "m", "r")]
+    links: list[dict[str, Any]] = [
+        {"from": host, "to": "l" if at < each else "m"} for at, host in enumerate(senders)
+    ]
+    for start, end, mbit, queue in (("l", "m", AHEAD_MBIT, ahead), ("m", "r", SLOW.mbit, PLACE)):
+        rate = f"{mbit:g}mbit"
+        links += [{"from": start, "to": end, "rate": rate, "queue": queue, "both_ways": False}]
+        links += [{"from": end, "to": start, "both_ways": False}]
+    links += [{"from": "r", "to": "d", "delay": f"{SLOW.rtt_ms / 2:g}ms"}]
+    flows = [{"cc": "reno", "sender": host, "receiver": "d"} for host in senders]
+    fields = {"path": None, "nodes": nodes, "links": links}
+    return SLOW.scenario(*flows, subjects=len(senders), fields=fields)
 
 
 def _sensitivity() -> Iterator[PassportRow]:

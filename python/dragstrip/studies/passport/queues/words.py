@@ -64,6 +64,11 @@ def scaled(words: str, factor: float) -> str:
     return replaced if count else f"{words} {changed}"
 
 
+def sized(words: str, bdp_bytes: float) -> str:
+    """Return the words with a limit in bandwidth-delay products as bytes, for a product of `bdp_bytes`."""
+    return re.sub(r"([0-9.]+)bdp", lambda match: f"{round(float(match[1]) * bdp_bytes)}b", words)
+
+
 def expect_queue(words: str) -> str:
     """Return the words with single blanks; raises `BadInputError` for those that are no discipline alone."""
     clean = " ".join(words.split())
