@@ -50,6 +50,14 @@ def entrant(judged: Judged, number: int) -> Entrant:
     return Entrant(label, subject)
 
 
+def text_entrant(text: str, label: str) -> Entrant:
+    """Read a text; none is taken for a name or a file. `label` names it in its error."""
+    try:
+        return Entrant(label, _of_text(text, label))
+    except BadInputError as error:
+        return Entrant(label, None, first_line(error))
+
+
 def _subject(judged: Judged, label: str) -> Subject:
     if isinstance(judged, Program):
         return _of_text(judged.text, label)
