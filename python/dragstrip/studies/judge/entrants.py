@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.experiment.programs import Program, is_text, of_files, program
+from dragstrip.experiment.programs import FILE_ENDINGS, Program, is_text, of_files, program
 from dragstrip.studies.passport.command import expect_runnable
 from dragstrip.studies.passport.rows import Subject
 
@@ -65,8 +65,9 @@ def _subject(judged: Judged, label: str) -> Subject:
         return _of_text(judged, label)
     file = str(judged)
     if file.endswith(".rs"):
-        raise BadInputError("ALGORITHM", file, "a text (FILE.cc) or one of dragstrip list --algorithms")
-    if isinstance(judged, Path) or file.endswith(".cc"):
+        expected = "FILE.cc, a policy (FILE.json, FILE.onnx) or one of dragstrip list --algorithms"
+        raise BadInputError("ALGORITHM", file, expected)
+    if isinstance(judged, Path) or file.endswith(FILE_ENDINGS):
         return Subject(NAME, tuple((NAME, text) for text in of_files([file]).values()), (file,))
     return Subject(file)
 

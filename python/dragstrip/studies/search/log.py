@@ -77,8 +77,8 @@ class SearchLog:
 
     def _entry(self, line: str, number: int) -> dict[str, Any]:
         try:
-            entry = json.loads(line)
-        except ValueError:
+            entry = untrusted.parsed_json(line, str(self._file))
+        except BadInputError:
             raise self._wrong(number, line) from None
         if not isinstance(entry, dict):
             raise self._wrong(number, line)
