@@ -14,6 +14,7 @@ from typing import Any
 
 from dragstrip.experiment.types import Experiment
 from dragstrip.studies.passport.rows import (
+    PLACE,
     SEEDS,
     PassportPath,
     PassportRow,
@@ -159,7 +160,7 @@ def rows() -> Iterator[PassportRow]:
     """The rows of the chapter."""
     for bdp in (1, 5):
         path = PassportPath(20, 40, bdp, 30)
-        scenario = MixedScenario(({"cc": OTHER},), path.options, repeats=1, runs_per_figure=SENDERS + 1)
+        scenario = MixedScenario(({"cc": PLACE},), path.options, repeats=1, runs_per_figure=SENDERS + 1)
         yield from rated(
             NAME,
             f"{bdp}bdp",
