@@ -20,7 +20,7 @@ from gymnasium import register, registry
 
 from dragstrip.gym.env import CongestionControl
 from dragstrip.gym.figures import OBSERVATIONS, figure_names
-from dragstrip.gym.rewards import REWARDS, aurora, mvfst_rl, orca
+from dragstrip.gym.rewards import REWARDS, aurora, mvfst_rl, orca, sage
 from dragstrip.gym.template import Between
 from dragstrip.gym.vector import CongestionControlVector
 
@@ -45,4 +45,5 @@ __all__ = [
     "figure_names",
     "mvfst_rl",
     "orca",
+    "sage",
 ]
