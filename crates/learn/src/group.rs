@@ -149,8 +149,9 @@ impl Group {
             run.leave_waiting();
             for number in 0..self.flows.len() {
                 let (flow, member) = (self.flows[number], &mut self.members[number]);
-                // Its last step ends with the flow, not with the tick.
-                if *member == Member::Present && run.has_ended(flow) {
+                // Its last step ends with the flow, not with the tick. At the end of the run it is the time that is over.
+                let has_ended = run.has_ended(flow) && run.now_ns() < run.end_ns();
+                if *member == Member::Present && has_ended {
                     run.end_step(flow);
                     *member = Member::Terminated;
                 }
