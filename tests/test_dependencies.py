@@ -26,6 +26,7 @@ OLD_NAMES = {
     "Apache 2.0": "Apache-2.0",
     "Apache Software License": "Apache-2.0",
     "BSD 2-Clause License": "BSD-2-Clause",
+    "3-Clause BSD License": "BSD-3-Clause",
     "BSD License": "BSD-3-Clause",
     "BSD": "BSD-3-Clause",
     "ISC License": "ISC",

@@ -17,7 +17,7 @@ from gymnasium.vector import AutoresetMode
 
 import dragstrip
 from dragstrip import BadInputError, _core
-from dragstrip.gym import OBSERVATIONS, REWARDS, Between, CongestionControl, CongestionControlVector
+from dragstrip.gym import OBSERVATIONS, REWARDS, Between, CongestionControl, CongestionControlVector, sage
 from dragstrip.gym.figures import NAMES
 
 HEADERS = 1448 / 1514
@@ -417,6 +417,24 @@ def test_published_rewards_by_hand() -> None:
     assert REWARDS["orca"](step) == pytest.approx(0.4)
     assert REWARDS["mvfst_rl"](step) == pytest.approx(0.1 * 1.5 - 0.01 * 80)
     assert set(OBSERVATIONS["aurora"]) < set(NAMES)
+
+
+def test_sages_reward_by_hand() -> None:
+    step = {"throughput_mbps": 8.0, "lost_mbps": 1.0, "rtt_ratio": 0.5}
+    assert sage(10)(step) == pytest.approx(25 * 0.6**2 * 0.5)
+    assert sage(10)({**step, "rtt_ratio": 0.8}) == pytest.approx(25 * 0.6**2)
+    assert sage(10)({**step, "throughput_mbps": 1.0}) == pytest.approx(-25 * 0.1**2 * 0.5)
+    assert sage(10)({**step, "throughput_mbps": 11.0}) == pytest.approx(25 * 0.7**2 * 0.5)
+    assert sage(lambda figures: 2 * figures["throughput_mbps"])(step) == pytest.approx(25 * 0.375**2 * 0.5)
+    assert sage(10, flows=2)({**step, "throughput_mbps": 4.75}) == pytest.approx(25)
+    assert sage(10, flows=2)(step) == pytest.approx(25 * np.exp(-8 * (8 / 4.75 - 1) ** 2))
+    assert sage(10, flows=4)(step) == pytest.approx(25 * np.exp(-8))
+    batch = CongestionControlVector(3, duration="2s", step="100ms", reward=sage(10))
+    batch.reset(seed=1)
+    assert batch.step(np.zeros((3, 1)))[1].shape == (3,)
+    for wrong in ({"capacity_mbps": 0}, {"capacity_mbps": 10, "flows": 0}):
+        with pytest.raises(BadInputError, match=r"(capacity_mbps|flows): got 0, expected "):
+            sage(**wrong)
 
 
 def test_the_core_refuses_arrays_of_another_size() -> None:

@@ -54,6 +54,8 @@ ELSEWHERE = {
     "authoring/rust_files/core.py:_mirror": "a copy of the sources for cargo, which the next call completes",
     "authoring/rust_files/core.py:core": "when the cache used it last",
     "display/html.py:dump_bytecode": "compiled templates, where Python keeps compiled modules",
+    "studies/search/log.py:_cut": "the end of a log that an interrupt has torn",
+    "studies/search/log.py:_write": "a log that grows by whole lines, and is read again after an interrupt",
     "studies/sweep/store.py:set_aside": "a damaged file, out of the way",
 }
 """Functions that write something else than results, and what."""

@@ -132,6 +132,26 @@ class Episodes:
     def snapshot(self, number: int) -> Snapshot: ...
     def restore(self, number: int, snapshot: Snapshot, observations: Any, figures: Any) -> None: ...
 
+class Group:
+    """An environment of several agents; arrays are filled in place, a row for each agent.
+
+    States are `absent`, `present`, `terminated`, `truncated` and `gone`.
+    """
+
+    def __init__(
+        self,
+        scenario: Mapping[str, Any],
+        knobs: Sequence[tuple[str, float, float, int, bool]],
+        logarithmic: Sequence[bool],
+        flows: Sequence[int],
+        tick_ns: int,
+    ) -> None: ...
+    def reset(self, seed: int | None, observations: Any, figures: Any) -> list[str]: ...
+    def step(self, actions: Any, observations: Any, figures: Any) -> list[str]: ...
+    def scenario(self) -> dict[str, Any] | None: ...
+    def fractions(self) -> list[float]: ...
+    def sha256(self) -> str | None: ...
+
 class Snapshot:
     """An environment in the middle of an episode."""
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dragstrip.interop.path_shell.shell import Shell
     from dragstrip.playground.cell import Playground
     from dragstrip.studies.judge import Judgement
+    from dragstrip.studies.search import Proposer, SearchResult
 
 PathLike: TypeAlias = str | Path
 """A file or a folder."""
@@ -456,6 +457,53 @@ def judge(
             raise BadInputError(f"texts[{number}]", Raw(repr(text)[:40]), "a text, a program or a file")
     count = command.scenario_count(quick, scenarios)
     return command.judge(texts, hidden, count=count, show=show, workers=workers, quiet=not progress)
+
+
+@named_arguments
+def search(
+    propose: Proposer,
+    *,
+    hidden: int,
+    generations: int = 10,
+    population: int = 16,
+    seed: int = 1,
+    scenarios: int = 8,
+    held_out_scenarios: int = 40,
+    keep: int = 3,
+    log: PathLike | None = None,
+    timeout_s: float | None = None,
+    budget_s: float | None = None,
+    workers: int | None = None,
+    progress: bool = False,
+) -> SearchResult:
+    """Search for an algorithm: `propose` returns texts, and scenarios that `seed` draws score them.
+
+    `propose` gets all trials so far, each with `.generation`, `.text`, `.score`, `.interval`, `.error` and
+    `.rows`, and returns the texts of the next generation, at most `population`; none ends the search. A text
+    is an algorithm or a policy; one with a fault has an error in place of a score. After `generations`, or
+    once `budget_s` seconds are over, the best `keep` texts are scored on `held_out_scenarios` scenarios of
+    seed `hidden`, which nothing in the search has seen.
+
+    With `log`, a file of JSON lines, an interrupted search goes on where it stopped. A run that takes longer
+    than `timeout_s` seconds fails; without it the score is the same on every machine, because a run's events
+    are bounded. Raises `BadInputError`; what `propose` raises ends the search.
+    """
+    from dragstrip.studies import search as study
+
+    if not callable(propose):
+        raise BadInputError("propose", Raw(repr(propose)[:40]), "a function of trials that returns texts")
+    settings = study.SearchSettings(
+        hidden=hidden,
+        seed=seed,
+        generations=generations,
+        population=population,
+        scenarios=scenarios,
+        held_out_scenarios=held_out_scenarios,
+        keep=keep,
+        timeout_s=timeout_s,
+        budget_s=budget_s,
+    )
+    return study.search(propose, settings, None if log is None else Path(log), workers, quiet=not progress)
 
 
 @named_arguments

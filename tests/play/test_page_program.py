@@ -95,6 +95,16 @@ def test_its_bytes_are_the_native_ones_after_every_key(browser: Browser) -> None
     page.close()
 
 
+def test_a_policy_has_the_bytes_of_the_native_race(browser: Browser) -> None:
+    policy = (ROOT / "programs" / "my-delay.json").read_text()
+    page = opened(browser, race(policy))
+    page.wait_for(lambda: page.value(HASH) == native(policy))
+    type_text(page, policy.replace("-20", '"a"'))
+    page.wait_for(lambda: page.value(WRONG) != "")
+    assert "expected a policy" in page.value(WRONG)
+    page.close()
+
+
 def test_an_error_is_marked_where_it_stands_and_goes_with_it(browser: Browser) -> None:
     page = opened(browser, race(RENO))
     first = settled(page)

@@ -1,6 +1,7 @@
 //! One episode after the other: reset, steps, the end.
 
 use crate::Template;
+use dragstrip_cc::Agent;
 use dragstrip_cc::agent::{COUNT, Figures};
 use dragstrip_scenario::Problem;
 use dragstrip_sim::{Run, SetupError};
@@ -56,6 +57,16 @@ impl fmt::Display for StepError {
             Self::Fault(field, message) => write!(f, "{field}: {message}"),
         }
     }
+}
+
+/// Refuses an action out of the bounds of an agent's actions.
+pub(crate) fn check_bounds(agent: &Agent, action: f64) -> Result<(), StepError> {
+    let (low, high, choices) = agent.policy().action.bounds();
+    let whole = choices.is_some();
+    if !(low..=high).contains(&action) || whole && libm::floor(action) != action {
+        return Err(StepError::Action { action, low, high, whole });
+    }
+    Ok(())
 }
 
 /// Why an episode does not begin.
@@ -146,12 +157,7 @@ impl Episode {
         let Some(agent) = agent.filter(|_| !self.after.is_over()) else {
             return Err(StepError::Over);
         };
-        let (low, high, choices) = agent.policy().action.bounds();
-        let whole = choices.is_some();
-        if !(low..=high).contains(&action) || whole && libm::floor(action) != action {
-            return Err(StepError::Action { action, low, high, whole });
-        }
-        Ok(())
+        check_bounds(agent, action)
     }
 
     /// Applies an action and goes on to the end of the step.

@@ -38,6 +38,21 @@ pub fn policy_facts<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyA
     })
 }
 
+/// A knob: a JSON pointer, the values at both ends, the number of its draw, and whether it is a whole number.
+pub type KnobRow = (String, f64, f64, usize, bool);
+
+/// The scenario, given as a dict, with its knobs. Raises `InputError` for one that is not valid at both ends.
+pub fn template(
+    scenario: Document,
+    knobs: Vec<KnobRow>,
+    logarithmic: Vec<bool>,
+    flow: u32,
+) -> PyResult<Arc<Template>> {
+    let knob = |(pointer, low, high, draw, whole)| Knob { pointer, low, high, draw, whole };
+    let knobs = knobs.into_iter().map(knob).collect();
+    Ok(Arc::new(Template::new(scenario.0, knobs, logarithmic, flow).map_err(problem)?))
+}
+
 /// Behaviour of a batch when an episode is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Autoreset {
@@ -90,7 +105,7 @@ impl PyEpisodes {
     #[new]
     fn new(
         scenario: Document,
-        knobs: Vec<(String, f64, f64, usize, bool)>,
+        knobs: Vec<KnobRow>,
         logarithmic: Vec<bool>,
         flow: u32,
         count: usize,
@@ -98,10 +113,7 @@ impl PyEpisodes {
         autoreset: &str,
     ) -> PyResult<Self> {
         panic::caught("environments", || {
-            let knob = |(pointer, low, high, draw, whole)| Knob { pointer, low, high, draw, whole };
-            let knobs = knobs.into_iter().map(knob).collect();
-            let template = Template::new(scenario.0, knobs, logarithmic, flow).map_err(problem)?;
-            let template = Arc::new(template);
+            let template = template(scenario, knobs, logarithmic, flow)?;
             let slot = || Slot {
                 episode: Episode::new(&template),
                 was_reset: false,
@@ -307,7 +319,8 @@ impl PyEpisodes {
     }
 }
 
-fn fill<T: Element + Copy>(
+/// Copies rows into the caller's array. Raises `InputError` for one of another size.
+pub fn fill<T: Element + Copy>(
     py: Python<'_>,
     buffer: &PyBuffer<T>,
     rows: &[T],
@@ -322,12 +335,14 @@ fn fill<T: Element + Copy>(
 
 fn begin(slot: &mut Slot, seed: Option<u64>) -> Result<(), Refusal> {
     slot.last = None;
-    slot.episode.reset(seed).map_err(|error| -> Refusal {
-        match error {
-            ResetError::Problem(wrong) => Box::new(move || problem(wrong)),
-            ResetError::Setup(wrong) => Box::new(move || setup_error(wrong)),
-        }
-    })
+    slot.episode.reset(seed).map_err(|error| -> Refusal { Box::new(move || reset_error(error)) })
+}
+
+pub fn reset_error(error: ResetError) -> PyErr {
+    match error {
+        ResetError::Problem(wrong) => problem(wrong),
+        ResetError::Setup(wrong) => setup_error(wrong),
+    }
 }
 
 fn advance(slot: &mut Slot, action: f64, autoreset: Autoreset) -> Result<(), Refusal> {
@@ -350,7 +365,7 @@ fn advance(slot: &mut Slot, action: f64, autoreset: Autoreset) -> Result<(), Ref
     Ok(())
 }
 
-fn step_error(error: &StepError) -> PyErr {
+pub fn step_error(error: &StepError) -> PyErr {
     let (field, value, expected) = match error {
         StepError::Over => {
             ("step".to_owned(), "after the end".to_owned(), "a reset before it".to_owned())

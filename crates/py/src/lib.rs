@@ -9,6 +9,7 @@ mod display;
 mod experiment;
 mod inspect;
 mod learn;
+mod learn_group;
 mod measures;
 mod objects;
 mod panic;
@@ -210,6 +211,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(display::finding_mark, module)?)?;
     module.add_class::<learn::PyEpisodes>()?;
     module.add_class::<learn::PySnapshot>()?;
+    module.add_class::<learn_group::PyGroup>()?;
     module.add("FIGURES", learn::figures(module.py())?)?;
     module.add_function(wrap_pyfunction!(learn::policy_facts, module)?)?;
     module.add_class::<inspect::PyAnonymous>()?;

@@ -74,7 +74,12 @@ impl<O: Observer> Run<O> {
         self.world.act_on(flow as usize, action);
     }
 
-    /// Ends the step of a flow's agent now: it is the last one.
+    /// Agents that wait for an action leave everything as it is.
+    pub fn leave_waiting(&mut self) {
+        self.world.leave_waiting();
+    }
+
+    /// Ends the step of a flow's agent now, whatever its length.
     pub fn end_step(&mut self, flow: u32) {
         self.world.end_step(flow as usize);
     }

@@ -9,7 +9,13 @@ from typing import Any
 
 from dragstrip import _core
 from dragstrip.errors import BadInputError, Raw, nearest
+from dragstrip.experiment import onnx_policy
 from dragstrip.io import untrusted
+
+FILE_ENDINGS = (".cc", ".json", ".onnx")
+"""Endings of an algorithm's file: a program, a policy as JSON, a policy as ONNX."""
+MARKED_MAX = 200
+"""Characters of a line that an error shows, at most: a policy may have all of its weights in one."""
 
 
 class ProgramError(BadInputError):
@@ -30,6 +36,8 @@ class ProgramError(BadInputError):
         if not line.isdigit() or not 1 <= int(line) <= len(lines):
             return super().__str__()
         marked = lines[int(line) - 1]
+        if len(marked) > MARKED_MAX:
+            return super().__str__()
         before = marked[: int(column or 1) - 1]
         indent = "".join(letter if letter == "\t" else " " for letter in before)
         return f"{super().__str__()}\n    {marked}\n    {indent}^"
@@ -80,6 +88,8 @@ def separated(algorithms: Sequence[str | Program]) -> tuple[list[str], dict[str,
 def of_files(files: Sequence[str]) -> dict[str, str]:
     """Name → text of files that the command line names; the name is the file's, without its ending.
 
+    A policy as ONNX becomes a text.
+
     Rust files are left out: their algorithms are in the core.
 
     Raises `BadInputError` that names file, line and column.
@@ -98,7 +108,7 @@ def of_files(files: Sequence[str]) -> dict[str, str]:
             _core.check_program(programs[name])
         except _core.InputError as error:
             at, value, expected = error.args
-            raise BadInputError("", Raw(value), expected, f"{file}:{at}") from None
+            raise BadInputError("", Raw(value), expected, _place(file, at)) from None
     return programs
 
 
@@ -119,7 +129,7 @@ def of_table(table: Mapping[str, str], folder: Path) -> dict[str, str]:
             _core.check_program(text)
         except _core.InputError as error:
             at, value, expected = error.args
-            where = at if is_text(program) else f"{program}:{at}"
+            where = at if is_text(program) else _place(program, at)
             raise BadInputError(f"programs.{name}", Raw(f"{value} at {where}"), expected) from None
         programs[name] = text
     return programs
@@ -157,5 +167,12 @@ def is_text(program: str) -> bool:
     return "{" in program or "\n" in program
 
 
+def _place(file: str, at: str) -> str:
+    """Return where a fault is: ONNX has no lines."""
+    return file if file.endswith(onnx_policy.ENDING) else f"{file}:{at}"
+
+
 def _read(file: Path) -> str:
+    if file.suffix == onnx_policy.ENDING:
+        return onnx_policy.text_of(file)
     return untrusted.text(file, _core.PROGRAM_MAX, "a program")

@@ -14,7 +14,8 @@ from dragstrip.errors import BadInputError
 from dragstrip.gym.figures import NAMES
 from dragstrip.gym.replay import replay
 from dragstrip.gym.rewards import Reward
-from dragstrip.gym.settings import refused, settings
+from dragstrip.gym.settings import settings
+from dragstrip.gym.template import Transfer, refused
 from dragstrip.interop.result import Result
 
 SEED_MAX = 2**63 - 1
@@ -60,7 +61,9 @@ class CongestionControl(gymnasium.Env[Observation, Any]):
     ) -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise BadInputError("render_mode", render_mode, "ansi or svg")
-        self._settings = settings(action, step, observe, history, reward, rivals, size, agent or {}, words)
+        self._settings = settings(
+            action, step, observe, history, reward, rivals, [Transfer(size=size)], agent or {}, words
+        )
         self.render_mode = render_mode
         space: Any = self._settings.observation_space
         self.observation_space = space

@@ -44,6 +44,36 @@ def mvfst_rl(step: Figures) -> Any:
     return 0.1 * step["throughput_mbps"] / 8 - 0.01 * step["rtt_max_ms"]
 
 
+def sage(capacity_mbps: float | Reward, flows: int = 1) -> Reward:
+    """Sage's reward, for an agent alone or as one of `flows` on a link of `capacity_mbps` Mbit/s.
+
+    Alone it is 25 ((throughput - 2 loss) / capacity)^2 times the shortest by the smoothed round-trip time,
+    which counts as 1 from 0.8 on; below 0 if more than half as much is lost as is delivered. Among others it
+    is 25 exp(-8 (x - 1)^2), with x the throughput by 0.95 of the fair share, at most 2. `capacity_mbps` may
+    be a function of a step's figures.
+
+    Source: sage, `sage_rl/src/sage.cc`, "Reward Calculation"; there rates are means of the last 100 reports,
+    here of the step. Raises `BadInputError` for a number that cannot be right.
+    """
+    if not isinstance(flows, int) or isinstance(flows, bool) or flows < 1:
+        raise BadInputError("flows", flows, "a whole number from 1")
+    if not callable(capacity_mbps) and not 0 < capacity_mbps < float("inf"):
+        raise BadInputError("capacity_mbps", capacity_mbps, "a rate above 0 in Mbit/s")
+
+    def reward(step: Figures) -> Any:
+        capacity = capacity_mbps(step) if callable(capacity_mbps) else capacity_mbps
+        throughput = step["throughput_mbps"]
+        if flows > 1:
+            share = np.minimum(throughput / (0.95 * capacity / flows), 2.0)
+            return 25 * np.exp(-8 * (share - 1) ** 2)
+        delay = np.where(step["rtt_ratio"] >= 0.8, 1.0, step["rtt_ratio"])
+        sign = np.where(throughput < 2 * step["lost_mbps"], -1.0, 1.0)
+        credited = np.where(throughput > capacity, 0.9 * capacity, throughput)
+        return sign * 25 * ((credited - 2 * step["lost_mbps"]) / capacity) ** 2 * delay
+
+    return reward
+
+
 REWARDS: dict[str, Reward] = {"aurora": aurora, "orca": orca, "mvfst_rl": mvfst_rl}
 """Published rewards, by the word that an environment takes."""
 

@@ -14,7 +14,7 @@ from dragstrip import _core
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.gym.figures import BOUNDS, observed
 from dragstrip.gym.rewards import Reward, reward_of
-from dragstrip.gym.template import Template, step_of, template
+from dragstrip.gym.template import Template, Transfer, step_of, template
 
 ACTIONS = ("rate_factor", "rate", "window_factor", "window", "window_menu")
 """Meanings of an action (docs/how-to/learning.md)."""
@@ -39,13 +39,14 @@ def settings(
     history: int,
     reward: str | Reward,
     rivals: Sequence[str],
-    size: int | None,
+    transfers: Sequence[Transfer],
     agent: Mapping[str, Any],
     words: Mapping[str, Any],
 ) -> Settings:
     """Read the words of an environment; raises `BadInputError` for the first that is wrong.
 
-    `agent` holds more fields of the policy, such as `inner`; `words` are those of `compare`.
+    `transfers` are the agents' flows. `agent` holds more fields of the policy, such as `inner`; `words` are
+    those of `compare`.
     """
     if action not in ACTIONS:
         raise BadInputError("action", action, f"one of {', '.join(ACTIONS)}")
@@ -82,10 +83,6 @@ def settings(
         action_space = spaces.Box(low, high, (1,), np.float32)
     else:
         action_space = spaces.Discrete(facts["choices"])
-    return Settings(template(policy, rivals, size, path), reward_of(reward), observation_space, action_space)
-
-
-def refused(error: _core.InputError) -> BadInputError:
-    """The error of a step or a reset that the core refuses."""
-    name, value, expected = error.args
-    return BadInputError(name, Raw(value) if value else None, expected)
+    return Settings(
+        template(policy, rivals, transfers, path), reward_of(reward), observation_space, action_space
+    )

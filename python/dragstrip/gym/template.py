@@ -1,4 +1,4 @@
-"""The scenario of an environment: words of `compare`, of which some are ranges, with an agent in flow 0."""
+"""The scenario of an environment: words of `compare`, some of them ranges, with agents in the first flows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from dragstrip import _core
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.experiment.comparison import compare
 from dragstrip.experiment.expand import PlannedRun, expand
-from dragstrip.experiment.programs import Program
 from dragstrip.experiment.types import Experiment
 
 AGENT = "agent"
@@ -69,39 +68,69 @@ class Template:
 
     def batch(self, count: int, threads: int, autoreset: str) -> _core.Episodes:
         """The core's environments of this scenario; raises `BadInputError` for one that is not valid."""
-        knobs = [(knob.pointer, knob.low, knob.high, knob.draw, knob.whole) for knob in self.knobs]
-        logarithmic = [range_.log for range_ in self.ranges.values()]
         try:
-            return _core.Episodes(self.scenario, knobs, logarithmic, 0, count, threads, autoreset)
+            return _core.Episodes(*self._drawn_from(), 0, count, threads, autoreset)
         except _core.InputError as error:
-            name, value, expected = error.args
-            raise BadInputError(name, Raw(value) if value else None, expected) from None
+            raise refused(error) from None
+
+    def group(self, agents: int, tick_ns: int) -> _core.Group:
+        """The core's environment with agents in the first flows; raises `BadInputError` as `batch`."""
+        try:
+            return _core.Group(*self._drawn_from(), list(range(agents)), tick_ns)
+        except _core.InputError as error:
+            raise refused(error) from None
+
+    def _drawn_from(self) -> tuple[dict[str, Any], list[tuple[str, float, float, int, bool]], list[bool]]:
+        """The scenario, its knobs and, for each draw, whether it is uniform in the logarithm."""
+        knobs = [(knob.pointer, knob.low, knob.high, knob.draw, knob.whole) for knob in self.knobs]
+        return self.scenario, knobs, [range_.log for range_ in self.ranges.values()]
 
 
-def template(policy: Mapping[str, Any], rivals: Sequence[str], size: int | None, words: Any) -> Template:
-    """The scenario that the words describe, with the policy in flow 0 and rivals beside it.
+def refused(error: _core.InputError) -> BadInputError:
+    """The error of a scenario, a step or a reset that the core refuses."""
+    name, value, expected = error.args
+    return BadInputError(name, Raw(value) if value else None, expected)
 
-    `size` ends the agent's transfer after so many bytes; None: it sends until the episode's end. Raises
-    `BadInputError` for a word that is wrong, and for a range between whose ends more than numbers change.
+
+@dataclass(frozen=True)
+class Transfer:
+    """An agent's flow."""
+
+    word: str = ""
+    """Its round-trip time and start as words of `compare`, such as `@80ms+2s`."""
+    size: int | None = None
+    """Bytes after which it ends; None: it sends until its stop."""
+    stop_ns: int | None = None
+    """Time at which it stops; None: the episode's end."""
+
+
+def template(
+    policy: Mapping[str, Any], rivals: Sequence[str], transfers: Sequence[Transfer], words: Any
+) -> Template:
+    """The scenario that the words describe, with the policy in the first flows and rivals beside them.
+
+    Raises `BadInputError` for a word that is wrong, and for a range between whose ends more than numbers
+    change.
     """
     document = {"policy": 1, **policy}
     text = json.dumps(document)
     ranges = {name: _range(name, value) for name, value in words.items() if _is_range(value)}
     low = {name: ranges[name].low if name in ranges else value for name, value in words.items()}
-    experiment, run = _planned(text, rivals, low)
-    scenario = _trained(run.scenario, size)
+    flows = [*(f"{AGENT}{transfer.word}" for transfer in transfers), *rivals]
+    experiment, run = _planned(text, flows, low)
+    scenario = _trained(run.scenario, transfers)
     knobs: list[Knob] = []
     for draw, (name, range_) in enumerate(ranges.items()):
-        _, other = _planned(text, rivals, {**low, name: range_.high})
+        _, other = _planned(text, flows, {**low, name: range_.high})
         before = len(knobs)
-        _compare(scenario, _trained(other.scenario, size), "", (name, draw), knobs)
+        _compare(scenario, _trained(other.scenario, transfers), "", (name, draw), knobs)
         if len(knobs) == before:
             expected = "two words that differ in a number of the scenario"
             raise BadInputError(name, f"{range_.low} to {range_.high}", expected)
         middle = _middle(range_.low, range_.high)
         if middle is not None:
-            _, between = _planned(text, rivals, {**low, name: middle})
-            _expect_line(name, scenario, _trained(between.scenario, size), knobs[before:])
+            _, between = _planned(text, flows, {**low, name: middle})
+            _expect_line(name, scenario, _trained(between.scenario, transfers), knobs[before:])
     return Template(scenario, knobs, ranges, document, experiment, run)
 
 
@@ -125,23 +154,27 @@ def step_of(step: Any) -> Any:
         raise BadInputError("step", step, STEP_WORDS) from None
 
 
-def _planned(text: str, rivals: Sequence[str], words: Mapping[str, Any]) -> tuple[Experiment, PlannedRun]:
-    experiment = compare([Program(AGENT, text), *rivals], together=True, **words)
+def _planned(text: str, flows: Sequence[str], words: Mapping[str, Any]) -> tuple[Experiment, PlannedRun]:
+    programs = {**(words.get("programs") or {}), AGENT: text}
+    experiment = compare(flows, together=True, **{**words, "programs": programs})
     runs = expand(experiment)
     if len(runs) != 1:
         raise BadInputError("repeat", len(runs), "1: an environment draws its episodes itself")
     return experiment, runs[0]
 
 
-def _trained(scenario: Mapping[str, Any], size: int | None) -> dict[str, Any]:
+def _trained(scenario: Mapping[str, Any], transfers: Sequence[Transfer]) -> dict[str, Any]:
     """The scenario without what only a report needs: pings and tables of every interval."""
     document: dict[str, Any] = json.loads(json.dumps(scenario))
     document["probes"] = []
     document["record"] = {**document["record"], "interval_ns": document["duration_ns"], "rtts": False}
-    if size is not None:
-        if size < 1:
-            raise BadInputError("size", size, "a number of bytes, at least 1")
-        document["flows"][0]["application"] = {"kind": "bulk", "bytes": size}
+    for flow, transfer in zip(document["flows"], transfers, strict=False):
+        if transfer.size is not None:
+            if transfer.size < 1:
+                raise BadInputError("size", transfer.size, "a number of bytes, at least 1")
+            flow["application"] = {"kind": "bulk", "bytes": transfer.size}
+        if transfer.stop_ns is not None:
+            flow["stop_ns"] = transfer.stop_ns
     return document
 
 

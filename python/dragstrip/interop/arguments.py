@@ -38,7 +38,7 @@ _KINDS = {
     "Mapping[str, str]": _Kind((Mapping,), "a dict of texts by name"),
 }
 """Kinds of arguments by their annotation, without `| None`; others are not checked here."""
-_COUNTS = ("workers", "evaluations", "repeat")
+_COUNTS = ("workers", "evaluations", "repeat", "generations", "population", "keep")
 """Whole numbers from 1."""
 
 

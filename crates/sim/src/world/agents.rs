@@ -89,9 +89,14 @@ impl<O: Observer> World<O> {
             if matches!(stop, Stop::Until | Stop::Events) {
                 return (events, stop);
             }
-            while let Some(socket) = self.agents.waiting.pop() {
-                self.act(socket as usize, None);
-            }
+            self.leave_waiting();
+        }
+    }
+
+    /// Agents that wait for an action leave everything as it is.
+    pub fn leave_waiting(&mut self) {
+        while let Some(socket) = self.agents.waiting.pop() {
+            self.act(socket as usize, None);
         }
     }
 

@@ -7,6 +7,7 @@ passport's.
 
 from __future__ import annotations
 
-from dragstrip.studies.judge.command import Judgement, judge
+from dragstrip.studies.judge.command import Judgement, judge, judge_entrants
+from dragstrip.studies.judge.entrants import text_entrant
 
-__all__ = ["Judgement", "judge"]
+__all__ = ["Judgement", "judge", "judge_entrants", "text_entrant"]

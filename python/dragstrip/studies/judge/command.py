@@ -6,6 +6,8 @@ output (docs/how-to/program.md), and nothing of how the scenario was drawn is pa
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any
@@ -87,6 +89,27 @@ def judge(
     has an error and no score; the others go on. The answers do not depend on `workers` or on each other.
     """
     entrants = [entrant(algorithm, number) for number, algorithm in enumerate(algorithms, 1)]
+    return judge_entrants(
+        entrants, hidden, count=count, show=show, workers=workers, quiet=quiet, judged=judged
+    )
+
+
+def judge_entrants(
+    entrants: Sequence[Entrant],
+    hidden: int,
+    *,
+    count: int = SCENARIOS,
+    show: bool = False,
+    workers: int | None = None,
+    quiet: bool = True,
+    timeout_s: float | None = None,
+    judged: Callable[[Judgement], object] | None = None,
+) -> list[Judgement]:
+    """Return a judgement of each algorithm that has been read, as `judge` does.
+
+    A run that takes longer than `timeout_s` seconds ends with an error; which one does, depends on the
+    machine.
+    """
     scenarios = draw(hidden, count)
     messages = ProgressMessages()
     finished: list[Judgement] = []
@@ -113,7 +136,7 @@ def judge(
 
         release()
         items = [(subject, scenario) for subject in readable for scenario in scenarios]
-        run_parallel(_outcome, items, workers, finished=conclude)
+        run_parallel(partial(_outcome, timeout_s=timeout_s), items, workers, finished=conclude)
     finally:
         messages.close()
     return finished
@@ -141,28 +164,33 @@ class _Results:
         return [self._results.pop(index) for index in range(start, start + self._count)]
 
 
-def _outcome(item: tuple[Subject, HiddenScenario], progress: Progress) -> Summary | str:
+def _outcome(
+    item: tuple[Subject, HiddenScenario], progress: Progress, timeout_s: float | None
+) -> Summary | str:
     """Return the summary of one run, or the error that ended it."""
     subject, hidden = item
     try:
-        return _summary(subject, hidden, progress)
+        return _summary(subject, hidden, progress, timeout_s)
     except DragstripError as error:
         return f"{hidden.id}: {first_line(error)}"
 
 
-def _summary(subject: Subject, hidden: HiddenScenario, progress: Progress) -> Summary:
-    """Return the summary of one run; raises `BadInputError` for one with too many events."""
+def _summary(
+    subject: Subject, hidden: HiddenScenario, progress: Progress, timeout_s: float | None = None
+) -> Summary:
+    """Return the summary of one run; raises `DragstripError` for one with too many events or too late."""
     scenario = expand(hidden.scenario.experiment(subject, 1))[0].scenario
     reports_max = REPORTS_MAX + int(scenario["duration_ns"] / 1e9) + 1
     reports = 0
+    deadline_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
 
     def bounded(now_ns: int, arrived_bytes: int = 0, /) -> object:
         nonlocal reports
         reports += 1
         if reports > reports_max:
-            raise BadInputError(
-                "", None, f"a run of more than {reports_max << 20} events: it floods its path"
-            )
+            raise DragstripError(f"a run of more than {reports_max << 20} events: it floods its path")
+        if time.monotonic() > deadline_s:
+            raise DragstripError(f"a run of more than {timeout_s:g} s, the time-out")
         return progress(now_ns, arrived_bytes)
 
     return summarise(engines.named(SIMULATOR.engine).run(scenario, {}, bounded))

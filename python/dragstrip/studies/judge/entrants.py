@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.experiment.programs import Program, is_text, of_files, program
+from dragstrip.experiment.programs import FILE_ENDINGS, Program, is_text, of_files, program
 from dragstrip.studies.passport.command import expect_runnable
 from dragstrip.studies.passport.rows import Subject
 
@@ -50,6 +50,14 @@ def entrant(judged: Judged, number: int) -> Entrant:
     return Entrant(label, subject)
 
 
+def text_entrant(text: str, label: str) -> Entrant:
+    """Read a text; none is taken for a name or a file. `label` names it in its error."""
+    try:
+        return Entrant(label, _of_text(text, label))
+    except BadInputError as error:
+        return Entrant(label, None, first_line(error))
+
+
 def _subject(judged: Judged, label: str) -> Subject:
     if isinstance(judged, Program):
         return _of_text(judged.text, label)
@@ -58,10 +66,11 @@ def _subject(judged: Judged, label: str) -> Subject:
     file = str(judged)
     if file.endswith(".rs"):
         expected = (
-            "a text (FILE.cc) or one of dragstrip list --algorithms: code in Rust could reach its score"
+            "FILE.cc, a policy (FILE.json, FILE.onnx) or one of dragstrip list --algorithms: code in Rust could "
+            "reach its score"
         )
         raise BadInputError("ALGORITHM", file, f"{expected}; passport takes it")
-    if isinstance(judged, Path) or file.endswith(".cc"):
+    if isinstance(judged, Path) or file.endswith(FILE_ENDINGS):
         return Subject(NAME, tuple((NAME, text) for text in of_files([file]).values()), (file,))
     return Subject(file)
 
