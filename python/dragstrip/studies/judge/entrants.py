@@ -66,8 +66,8 @@ def _subject(judged: Judged, label: str) -> Subject:
     file = str(judged)
     if file.endswith(".rs"):
         expected = (
-            "FILE.cc, a policy (FILE.json, FILE.onnx) or one of dragstrip list --algorithms: code in Rust could "
-            "reach its score"
+            "FILE.cc, a policy (FILE.json, FILE.onnx) or one of dragstrip list --algorithms: code in Rust "
+            "could reach its score"
         )
         raise BadInputError("ALGORITHM", file, f"{expected}; passport takes it")
     if isinstance(judged, Path) or file.endswith(FILE_ENDINGS):
