@@ -13,6 +13,8 @@ from dragstrip.engines.kernels import kernel
 from dragstrip.errors import BadInputError, DragstripError, nearest
 from dragstrip.io.cache import cache
 from dragstrip.io.files import write_text
+from dragstrip.studies.validation import commits
+from dragstrip.studies.validation.commits import CommitAnswer
 from dragstrip.studies.validation.conditions import conditions
 from dragstrip.studies.validation.figures import FigurePair, figures
 from dragstrip.studies.validation.grid import Grid, read
@@ -51,6 +53,8 @@ class KernelComparison:
     comparisons: dict[str, list[CellComparison]]
     simulator: dict[str, list[CellComparison]]
     """The simulator compared with each kernel, with the stack profile nearest to it."""
+    commits: Sequence[CommitAnswer] = ()
+    """Commits, and the kernels between which they came."""
 
     @property
     def columns(self) -> list[tuple[str, list[CellComparison]]]:
@@ -105,17 +109,29 @@ def compare_kernels(
     def recorded(name: str) -> dict[str, list[KernelRun]]:
         return _stored(folders[name], seeds) if name in folders else _recorded(name, seeds, workers, notify)
 
-    first_runs = recorded(first)
-    other_runs = {name: recorded(name) for name in other_kernels}
+    runs_by_kernel = {name: recorded(name) for name in (first, *other_kernels)}
+
+    def cell_runs(name: str, cell: str) -> Sequence[KernelRun]:
+        return runs_by_kernel[name].get(cell) or commits.recordings(source.parent.parent, name, cell)
+
+    listed = [
+        commit
+        for commit in commits.read(source.parent.parent / commits.FILE)
+        if only is None or fnmatchcase(commit.cell, pattern)
+    ]
     return KernelComparison(
         first,
         {
-            name: [compared(cell, first_runs[cell], runs[cell]) for cell in cells]
-            for name, runs in other_runs.items()
+            name: [compared(cell, runs_by_kernel[first][cell], runs_by_kernel[name][cell]) for cell in cells]
+            for name in other_kernels
         },
-        {name: _simulated(runs, workers) for name, runs in {first: first_runs, **other_runs}.items()}
-        if with_simulator
-        else {},
+        {name: _simulated(runs, workers) for name, runs in runs_by_kernel.items()} if with_simulator else {},
+        commits.answers(
+            listed,
+            list(runs_by_kernel),
+            cell_runs,
+            lambda cell, before, after: compared(cell, before, after).figures,
+        ),
     )
 
 
@@ -210,6 +226,7 @@ def document(comparison: KernelComparison) -> Json:
         "simulator": {
             name: {"profile": profile(name), **_cells(cells)} for name, cells in comparison.simulator.items()
         },
+        "commits": commits.document(comparison.commits),
     }
 
 
@@ -251,6 +268,8 @@ def lines(comparison: KernelComparison) -> Iterator[str]:
             yield f"  {title:24} {within_limit:4} of {count} within the limit"
         for cell in changed:
             yield f"  {cell.name}: {'; '.join(map(in_words, cell.beyond))}"
+    if comparison.commits:
+        yield from commits.lines(comparison.commits)
 
 
 def _changed(cells: Sequence[CellComparison]) -> list[CellComparison]:
@@ -303,6 +322,8 @@ def page(comparison: KernelComparison, file: Path) -> None:
     tables = [{title: f"{k} of {n}" for title, k, n in comparison.standings(cells)} for _, cells in columns]
     for title in tables[0]:
         parts.append(f"| {title} | {' | '.join(table.get(title, '–') for table in tables)} |")
+    if comparison.commits:
+        parts += commits.section(comparison.commits)
     for name, cells in comparison.comparisons.items():
         parts += _section(f"{comparison.first} to {name}", "kernel to kernel", cells)
     for name, cells in comparison.simulator.items():
