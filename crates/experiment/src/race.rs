@@ -352,7 +352,7 @@ pub const OPTIONS: &[RaceOption] = &[
         name: "programs",
         takes: Takes::Files,
         metavar: "FILE.cc",
-        help: "An algorithm as a text (FILE.cc) or a policy (FILE.json), for the simulator, by the file's name; repeatable.",
+        help: "An algorithm as a text (FILE.cc) or a policy (FILE.json, FILE.onnx), for the simulator, by the file's name; repeatable.",
         also: &["programs"],
         ..PLAIN
     },

@@ -20,7 +20,8 @@ def judge(
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="Algorithms as texts (FILE.cc, docs/how-to/program.md), or congestion controls by name.",
+            help="Algorithms as texts (FILE.cc, docs/how-to/program.md), policies (FILE.json, FILE.onnx), or "
+            "congestion controls by name.",
             autocompletion=completion.algorithms,
             show_default=False,
         ),

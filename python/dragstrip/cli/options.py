@@ -65,8 +65,8 @@ Program = Annotated[
         "--policy",
         metavar="FILE",
         help="An algorithm for the simulator, named as the file: a text (FILE.cc, docs/how-to/program.md), a "
-        "policy (FILE.json, docs/how-to/learning.md) or Rust (FILE.rs, docs/how-to/new-algorithm.md); "
-        "repeatable.",
+        "policy (FILE.json, FILE.onnx, docs/how-to/learning.md) or Rust (FILE.rs, "
+        "docs/how-to/new-algorithm.md); repeatable.",
     ),
 ]
 Addresses = Annotated[
@@ -79,7 +79,7 @@ TextProgram = Annotated[
         "--policy",
         metavar="FILE.cc",
         help="An algorithm for the simulator as a text (docs/how-to/program.md) or a policy (FILE.json, "
-        "docs/how-to/learning.md), named as the file; repeatable.",
+        "FILE.onnx, docs/how-to/learning.md), named as the file; repeatable.",
     ),
 ]
 RustProgram = Annotated[

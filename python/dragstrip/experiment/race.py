@@ -371,7 +371,7 @@ OPTIONS: tuple[RaceOption, ...] = (
         "files",
         "FILE.cc",
         "",
-        "An algorithm as a text (FILE.cc) or a policy (FILE.json), for the simulator, by the file's name; repeatable.",
+        "An algorithm as a text (FILE.cc) or a policy (FILE.json, FILE.onnx), for the simulator, by the file's name; repeatable.",
         "",
         "",
     ),
@@ -447,7 +447,7 @@ class RaceOptions(TypedDict, total=False):
     change: Sequence[str]
     """Change the bottleneck during the run: '20s rate=2mbit delay=80ms'; keys: rate, delay, rtt, loss, limit, state."""
     programs: Mapping[str, str]
-    """An algorithm as a text (FILE.cc) or a policy (FILE.json), for the simulator, by the file's name."""
+    """An algorithm as a text (FILE.cc) or a policy (FILE.json, FILE.onnx), for the simulator, by the file's name."""
 
 
 __all__ = ["ALGORITHMS", "OPTIONS", "SEED_MAX", "RaceOption", "RaceOptions"]

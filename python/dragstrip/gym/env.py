@@ -15,7 +15,7 @@ from dragstrip.gym.figures import NAMES
 from dragstrip.gym.replay import replay
 from dragstrip.gym.rewards import Reward
 from dragstrip.gym.settings import settings
-from dragstrip.gym.template import Transfer, refused
+from dragstrip.gym.template import AgentFlow, refused
 from dragstrip.interop.result import Result
 
 SEED_MAX = 2**63 - 1
@@ -62,7 +62,7 @@ class CongestionControl(gymnasium.Env[Observation, Any]):
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise BadInputError("render_mode", render_mode, "ansi or svg")
         self._settings = settings(
-            action, step, observe, history, reward, rivals, [Transfer(size=size)], agent or {}, words
+            action, step, observe, history, reward, rivals, [AgentFlow(size=size)], agent or {}, words
         )
         self.render_mode = render_mode
         space: Any = self._settings.observation_space

@@ -16,7 +16,7 @@ from dragstrip.errors import BadInputError, DragstripError, Raw
 from dragstrip.gym.figures import NAMES
 from dragstrip.gym.rewards import Reward
 from dragstrip.gym.settings import settings
-from dragstrip.gym.template import Transfer, refused
+from dragstrip.gym.template import AgentFlow, refused
 
 if find_spec("pettingzoo") is None:
     raise DragstripError("dragstrip.gym.parallel_env needs pettingzoo: pip install pettingzoo")
@@ -188,7 +188,7 @@ class CongestionControlParallel(ParallelEnv[str, Observation, Any]):  # type: ig
 
 def _transfers(
     agents: int | Sequence[str], size: Sequence[int | None] | None, stop: Sequence[str | None] | None
-) -> list[Transfer]:
+) -> list[AgentFlow]:
     """The agents' flows; raises `BadInputError` for a word or a list that is wrong."""
     words: list[Any] = []
     if isinstance(agents, int):
@@ -208,7 +208,7 @@ def _transfers(
             raise BadInputError(name, Raw(repr(entries)[:40]), expected)
     sizes = size or [None] * len(words)
     stops = [None if time is None else _time_ns("stop", time) for time in stop or [None] * len(words)]
-    return [Transfer(*parts) for parts in zip(words, sizes, stops, strict=True)]
+    return [AgentFlow(*parts) for parts in zip(words, sizes, stops, strict=True)]
 
 
 def _is_list(value: Any) -> bool:

@@ -14,7 +14,7 @@ from dragstrip import _core
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.gym.figures import BOUNDS, observed
 from dragstrip.gym.rewards import Reward, reward_of
-from dragstrip.gym.template import Template, Transfer, step_of, template
+from dragstrip.gym.template import AgentFlow, Template, step_of, template
 
 ACTIONS = ("rate_factor", "rate", "window_factor", "window", "window_menu")
 """Meanings of an action (docs/how-to/learning.md)."""
@@ -39,7 +39,7 @@ def settings(
     history: int,
     reward: str | Reward,
     rivals: Sequence[str],
-    transfers: Sequence[Transfer],
+    transfers: Sequence[AgentFlow],
     agent: Mapping[str, Any],
     words: Mapping[str, Any],
 ) -> Settings:

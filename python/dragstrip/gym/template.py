@@ -93,7 +93,7 @@ def refused(error: _core.InputError) -> BadInputError:
 
 
 @dataclass(frozen=True)
-class Transfer:
+class AgentFlow:
     """An agent's flow."""
 
     word: str = ""
@@ -105,7 +105,7 @@ class Transfer:
 
 
 def template(
-    policy: Mapping[str, Any], rivals: Sequence[str], transfers: Sequence[Transfer], words: Any
+    policy: Mapping[str, Any], rivals: Sequence[str], transfers: Sequence[AgentFlow], words: Any
 ) -> Template:
     """The scenario that the words describe, with the policy in the first flows and rivals beside them.
 
@@ -163,7 +163,7 @@ def _planned(text: str, flows: Sequence[str], words: Mapping[str, Any]) -> tuple
     return experiment, runs[0]
 
 
-def _trained(scenario: Mapping[str, Any], transfers: Sequence[Transfer]) -> dict[str, Any]:
+def _trained(scenario: Mapping[str, Any], transfers: Sequence[AgentFlow]) -> dict[str, Any]:
     """The scenario without what only a report needs: pings and tables of every interval."""
     document: dict[str, Any] = json.loads(json.dumps(scenario))
     document["probes"] = []

@@ -17,7 +17,7 @@ from dragstrip.gym.figures import NAMES, PLACES
 from dragstrip.gym.replay import replay
 from dragstrip.gym.rewards import Reward, rewards_of_batch
 from dragstrip.gym.settings import settings
-from dragstrip.gym.template import Transfer, refused
+from dragstrip.gym.template import AgentFlow, refused
 from dragstrip.interop.result import Result
 
 Floats = NDArray[np.float32]
@@ -64,7 +64,7 @@ class CongestionControlVector(VectorEnv[Floats, Any, NDArray[Any]]):
         if autoreset_mode not in modes:
             raise BadInputError("autoreset_mode", autoreset_mode, "an AutoresetMode of gymnasium.vector")
         self._settings = settings(
-            action, step, observe, history, reward, rivals, [Transfer(size=size)], agent or {}, words
+            action, step, observe, history, reward, rivals, [AgentFlow(size=size)], agent or {}, words
         )
         self.num_envs = num_envs
         self.metadata = {"render_modes": [], "autoreset_mode": autoreset_mode}
