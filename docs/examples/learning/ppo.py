@@ -8,10 +8,10 @@ says how it was made: settings, versions, machine, and the mean reward of each p
 seed gives the same policy on the same machine and version of torch; another machine may round sums
 differently, and the policy is then another one.
 
-Aurora (Jay et al., ICML 2019) learns on links of 100 to 500 packets per second, 50 to 500 ms each way, queues
-of 1 to 2981 packets and losses of up to 5 %, in steps of half a round trip, from its last ten observations. Its
-actions have no bounds; here an action is from -1 to 1, and a whole one changes the rate by a tenth instead of
-a fortieth.
+Aurora (Jay et al., ICML 2019) learns on links of 100 to 500 packets per second, 50 to 500 ms each way, with
+queues of 1 to 2981 packets and losses of up to 5 %, in steps of half a round trip, from its last ten
+observations. Its actions have no bounds; here an action is from -1 to 1, and a whole one changes the rate by
+a tenth instead of a fortieth.
 """
 
 import argparse
