@@ -13,7 +13,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: address demo play test check glossary test-faults test-hosts torture mutants audit sbom guide passports queues board regressions bench fidelity agreement agreement-trees agreement-media diagnosis catalogue fuzz-long gallery history results crates site wheel wheel-test python pictures quick core check-rust clean-demo
+.PHONY: address demo play test check glossary test-faults test-hosts torture mutants audit sbom guide passports queues board regressions bench fidelity agreement agreement-trees agreement-media learning-study diagnosis catalogue fuzz-long gallery history results crates site wheel wheel-test python pictures quick core check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -57,6 +57,9 @@ agreement: python  ## The simulator beside a kernel on published experiments (do
 	@$(UV) run --no-sync dragstrip validate bu-cs655-2022 --write-docs docs/reference/agreement-bu-cs655-2022.md
 	@$(UV) run --no-sync dragstrip validate geni-tcp --only linux-6 --load bpf/exp.bpf.c --duration 10s \
 	  --write-docs docs/reference/agreement-geni-tcp.md
+
+learning-study: python  ## Two trained policies on simulator and kernel (docs/reference/learning-study.md); minutes. TRAIN=yes trains them first: torch brings gigabytes.
+	@$(UV) run --no-sync $(if $(TRAIN),--with torch==2.15.0) python -m tools.learning_study $(if $(TRAIN),--train) docs/reference/learning-study.md
 
 quic-algorithms: python  ## One algorithm in TCP and in QUIC's stacks (docs/reference/quic-algorithms.md); some minutes.
 	@$(UV) run --no-sync python -m tools.quic_algorithms docs/reference/quic-algorithms.md

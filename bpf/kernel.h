@@ -20,10 +20,14 @@
 #define KERNEL __attribute__((preserve_access_index))
 
 struct sock {
-	unsigned long sk_pacing_rate;
+	unsigned long sk_pacing_rate; /* bytes/s */
+	__u32 sk_pacing_status;
 } KERNEL;
 
+#define SK_PACING_NEEDED 1
+
 struct inet_connection_sock {
+	__u8 icsk_ca_state : 5; /* 0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss */
 	__u64 icsk_ca_priv[13]; /* 104 bytes of the algorithm's own */
 } KERNEL;
 
@@ -32,6 +36,9 @@ struct tcp_sock {
 	__u32 snd_cwnd, snd_cwnd_cnt, snd_cwnd_clamp, snd_ssthresh;
 	__u32 packets_out, sacked_out, lost_out, retrans_out, max_packets_out;
 	__u32 data_segs_out;
+	__u32 delivered, delivered_ce, lost; /* packets so far */
+	__u32 prior_cwnd;
+	__u32 mss_cache, srtt_us; /* bytes; eighths of us */
 	__u64 tcp_mstamp; /* now, in us */
 	__u32 is_cwnd_limited : 1;
 } KERNEL;

@@ -36,6 +36,7 @@ def ended(line: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
 FILES = {
     "inspect --anonymise": "inspect {capture} --anonymise {target}",
     "passport --junit": "passport reno --only theory --quick --out {new} --junit {target}",
+    "policy-bpf --out": f"policy-bpf {ROOT / 'programs/my-delay.json'} --out {{target}}",
     "validate compare --write-docs": "validate --only b-10m-10ms-0.5bdp-reno --write-docs {target}",
 }
 """What writes a file: option → a command that does."""

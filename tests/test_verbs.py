@@ -84,6 +84,7 @@ WITHOUT_FUNCTION = {
     "doctor": "is about the machine",
     "new-algorithm": "edits the source tree",
     "new-qdisc": "edits the source tree",
+    "policy-bpf": "writes a C file for a kernel",
     "help": "explains the command line; docstrings explain functions",
     "kernel": "fetches and boots kernels, for engine vm",
     "lab": "sets up hosts, for engine ssh",

@@ -53,6 +53,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Any]]] = {
     "conform": ("tools:conform", {"short_help": "Play conformance scripts of one TCP endpoint."}),
     "new-algorithm": ("new:new_algorithm", {"short_help": "Add the skeleton of a congestion control."}),
     "new-qdisc": ("new:new_qdisc", {"short_help": "Add the skeleton of a queue discipline."}),
+    "policy-bpf": ("policy:policy_bpf", {"short_help": "Write a policy as a program for the kernel."}),
     "help": ("topics:help_", {"short_help": "Explain a topic, such as paths or queues."}),
 }
 """Name of a command → its function, as MODULE:FUNCTION of this package, and Typer's settings of it."""
