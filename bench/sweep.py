@@ -31,9 +31,10 @@ from dragstrip.runs.local import Event
 from dragstrip.runs.work import Order
 from dragstrip.studies.sweep import dataset
 from dragstrip.studies.sweep.coordinate import Coordinator, missing
-from dragstrip.studies.sweep.map import write_map
+from dragstrip.studies.sweep.map import COLUMNS, write_map
 from dragstrip.studies.sweep.plan import Index, Sweep, describe
-from dragstrip.studies.sweep.progress import Progress, Tally
+from dragstrip.studies.sweep.progress import SweepProgress, Tally
+from dragstrip.studies.sweep.stats import judge
 from dragstrip.studies.sweep.store import Store
 
 WORKERS = 2
@@ -190,13 +191,14 @@ def memory(count: int, report: bool) -> dict[str, Any]:
         store.open()
         numbers, _ = missing(index, store.keys(), (1, 1))
         tally = Tally(total=len(numbers))
-        Coordinator(sweep, index, store, ThinAir(), Progress()).work(numbers, tally)
+        Coordinator(sweep, index, store, ThinAir(), SweepProgress()).work(numbers, tally)
         store.compact()
         dataset.write(sweep, index, store, folder / dataset.FOLDER)
         again, _ = missing(index, store.keys(), (1, 1))
         assert not again
         if report:
-            write_map(sweep, folder)
+            data = dataset.read(folder, COLUMNS)
+            write_map(sweep, folder, data, judge(sweep, data), [])
         usage = resource.getrusage(resource.RUSAGE_SELF)
         disk = sum(file.stat().st_size for file in folder.rglob("*.parquet"))
     cpu_s = usage.ru_utime + usage.ru_stime - before.ru_utime - before.ru_stime

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import io
+import json
 import os
 import signal
 import subprocess
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dragstrip.errors import BadInputError
-from dragstrip.runs import Outcome, Task, Watcher, pool, process, run_all
+from dragstrip.runs import Outcome, Task, Watcher, child, pool, process, run_all
 from fake_worker import ODD
 
 HERE = Path(__file__).parent
@@ -80,6 +82,17 @@ def test_the_watcher_hears_of_every_run(tmp_path: Path) -> None:
 
     run_all(tasks(tmp_path, "a", "b"), workers=1, watcher=Listener())
     assert heard == [(what, index) for index in (0, 1) for what in ("started", "advanced", "finished")]
+
+
+def test_a_worker_reports_at_most_ten_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([5.0, 5.01, 5.09, 5.11, 5.12, 5.3])
+    monkeypatch.setattr(child.time, "monotonic", lambda: next(times))
+    answers = io.StringIO()
+    report = child._reports(answers)
+    for second in range(6):
+        report(second, 7)
+    lines = [json.loads(line) for line in answers.getvalue().splitlines()]
+    assert lines == [{"now_ns": second, "arrived_bytes": 7} for second in (0, 3, 5)]
 
 
 def test_workers_die_with_their_parent(tmp_path: Path) -> None:

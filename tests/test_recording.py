@@ -39,6 +39,16 @@ def test_the_same_recording_gives_the_same_bytes(recording: Recording, tmp_path:
         assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes()
 
 
+def test_integers_are_stored_as_differences(recording: Recording, tmp_path: Path) -> None:
+    write(recording, tmp_path / "run")
+    for name in ("samples", "rtts", "queues"):
+        group = pq.ParquetFile(tmp_path / "run" / f"{name}.parquet").metadata.row_group(0)
+        chunks = [group.column(column) for column in range(group.num_columns)]
+        integers = [chunk for chunk in chunks if chunk.physical_type == "INT64"]
+        assert integers
+        assert all("DELTA_BINARY_PACKED" in chunk.encodings for chunk in integers)
+
+
 def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), appearing(tmp_path / "run") as draft:
         (draft / "half").write_text("x")

@@ -16,9 +16,12 @@ _LINE = re.compile(r"([0-9a-f]{64})  ([^\n]+)")
 
 
 def write(folder: Path, names: Iterable[str]) -> None:
-    """Write `SHA256SUMS` for the files `names`, which are paths relative to `folder`."""
+    """Write `SHA256SUMS` for the files `names`, which are paths relative to `folder`.
+
+    It does not wait for the disk: the listed files are as little synchronised, and a reader finds damage.
+    """
     lines = [f"{files.sha256(folder / name)}  {name}\n" for name in sorted(names)]
-    files.write_text(folder / NAME, "".join(lines))
+    files.write_text(folder / NAME, "".join(lines), synced=False)
 
 
 def read(folder: Path) -> Mapping[str, str] | None:

@@ -69,18 +69,18 @@ def warn(error: DamagedError) -> None:
     sys.stderr.write(f"warning: {untrusted.one_line(str(error))}\n")
 
 
-def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+def write_whole(path: Path, write: Callable[[Path], object], synced: bool = True) -> None:
     """Call `write` with a draft beside `path`, then rename the draft to `path`.
 
-    The draft is synchronised to disk first, so `path` is never partly written, even after a power failure. A
-    stream (`is_stream`) gets the draft's bytes instead, and of a symbolic link the file that it leads to is
-    replaced. Raises `NotWrittenError`, also for a block device or a socket.
+    The draft is synchronised to disk first if `synced`, so `path` is never partly written, even after a power
+    failure. A stream (`is_stream`) gets the draft's bytes instead, and of a symbolic link the file that it
+    leads to is replaced. Raises `NotWrittenError`, also for a block device or a socket.
     """
     if is_stream(path):
         _write_into(path, write)
         return
     target = Path(os.path.realpath(path)) if path.is_symlink() else path
-    _write(target, write, lambda _: target)
+    _write(target, write, lambda _: target, synced)
 
 
 def is_stream(path: Path) -> bool:
@@ -144,12 +144,15 @@ def write_by_hash(folder: Path, ending: str, write: Callable[[Path], object]) ->
     return _write(folder / f"*{ending}", write, lambda draft: folder / f"{sha256(draft)}{ending}")
 
 
-def _write(path: Path, write: Callable[[Path], object], place: Callable[[Path], Path]) -> Path:
+def _write(
+    path: Path, write: Callable[[Path], object], place: Callable[[Path], Path], synced: bool = True
+) -> Path:
     draft = path.with_name(f".draft-{_tag()}")
     try:
         with _locked(os.open(draft, os.O_RDONLY | os.O_CREAT, 0o666)):
             write(draft)
-            _sync(draft)
+            if synced:
+                _sync(draft)
             return draft.replace(place(draft))
     except OSError as error:
         raise NotWrittenError(path, error) from error
@@ -169,12 +172,17 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # it has readinto
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, synced: bool = True) -> None:
     r"""Write a text file atomically, in UTF-8; raises `NotWrittenError`.
 
     Bytes of a path that are not UTF-8 (surrogates, in Python) are written as `\udcff`, as JSON writes them.
+    Without `synced`, a power failure soon afterwards may leave the file empty: for what its reader checks.
     """
-    write_whole(path, lambda draft: draft.write_text(text, encoding="utf-8", errors="backslashreplace"))
+
+    def write(draft: Path) -> None:
+        draft.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+    write_whole(path, write, synced)
 
 
 READABLE_MAX = 1 << 20

@@ -13,9 +13,10 @@ import os
 import resource
 import signal
 import sys
-from functools import partial
+import time
 from typing import IO, Any
 
+from dragstrip.engines.contract import Progress
 from dragstrip.runs import work
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -46,7 +47,7 @@ def main() -> None:
     _say(answers, READY)
     for line in sys.stdin:
         order = work.Order.read(line)
-        progress = partial(_advanced, answers) if order.watched else None
+        progress = _reports(answers) if order.watched else None
         _say(answers, work.perform(order, progress))
 
 
@@ -58,8 +59,21 @@ def die_with_parent(parent: int) -> None:
         sys.exit(1)
 
 
-def _advanced(answers: IO[str], now_ns: int, arrived_bytes: int = 0) -> None:
-    _say(answers, {"now_ns": now_ns, "arrived_bytes": arrived_bytes})
+REPORT_S = 0.1
+"""Least seconds of real time between two reports of a run's progress, since nobody sees more of them."""
+
+
+def _reports(answers: IO[str]) -> Progress:
+    """Return a `Progress` that passes on a run's first report and then ten a second."""
+    due_at = 0.0
+
+    def advanced(now_ns: int, arrived_bytes: int = 0, /) -> None:
+        nonlocal due_at
+        if (now := time.monotonic()) >= due_at:
+            due_at = now + REPORT_S
+            _say(answers, {"now_ns": now_ns, "arrived_bytes": arrived_bytes})
+
+    return advanced
 
 
 def _say(answers: IO[str], content: dict[str, Any]) -> None:

@@ -11,13 +11,12 @@ from dragstrip.engines.contract import Json, Refusal
 
 def _rows(scenario: Json) -> Iterator[tuple[Json, dict[str, Any]]]:
     """Yield each flow over QUIC, and the row of its stack in the core's table."""
-    by_stack = {row["stack"]: row for row in _core.quic_table()}
-    for flow in scenario["flows"]:
-        transport = flow["transport"]
-        if transport["protocol"] == "quic":
-            row = by_stack.get(transport["cc"].partition("/")[0])
-            if row is not None:
-                yield flow, row
+    flows = [flow for flow in scenario["flows"] if flow["transport"]["protocol"] == "quic"]
+    by_stack = {row["stack"]: row for row in _core.quic_table()} if flows else {}
+    for flow in flows:
+        row = by_stack.get(flow["transport"]["cc"].partition("/")[0])
+        if row is not None:
+            yield flow, row
 
 
 def releases(scenario: Json) -> list[str]:

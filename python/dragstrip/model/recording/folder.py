@@ -38,7 +38,7 @@ def write(recording: Recording, folder: Path, captures: Path | None = None) -> N
             if name in LATER and not recording[name].num_rows:
                 continue
             table = recording[name].replace_schema_metadata({"dragstrip.format": str(FORMAT)})
-            pq.write_table(table, draft / f"{name}.parquet", compression="zstd", write_page_checksum=True)
+            pq.write_table(table, draft / f"{name}.parquet", **_encoding(table))
         provenance = {"format": FORMAT, **recording.provenance}
         for name, content in ((SCENARIO, recording.scenario), (PROVENANCE, provenance)):
             # The command line among it may hold a path that is not UTF-8.
@@ -47,6 +47,25 @@ def write(recording: Recording, folder: Path, captures: Path | None = None) -> N
         checksums.write(draft, [file.name for file in draft.iterdir()])
         if captures is not None:
             captures.rename(draft / CAPTURES)
+
+
+SMALL_BYTES = 1 << 20
+"""Size in memory below which a table is compressed by Snappy: zstd prepares itself anew for each column."""
+
+
+def _encoding(table: pa.Table) -> dict[str, Any]:
+    """Return how a table is encoded, as options of `pyarrow.parquet.write_table`.
+
+    Integers are differences to the row before: times and counters grow in steps, which take a few bits each.
+    """
+    return {
+        "compression": "snappy" if table.nbytes < SMALL_BYTES else "zstd",
+        "write_page_checksum": True,
+        "use_dictionary": [field.name for field in table.schema if pa.types.is_dictionary(field.type)],
+        "column_encoding": {
+            field.name: "DELTA_BINARY_PACKED" for field in table.schema if pa.types.is_integer(field.type)
+        },
+    }
 
 
 def read(folder: Path) -> Recording:

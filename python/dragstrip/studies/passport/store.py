@@ -70,7 +70,9 @@ class RunStore:
         entry = {"sha256": result.sha256, "summary": result.summary, "check": _check(file.stem, result)}
         with contextlib.suppress(NotWrittenError):
             make_folder(file.parent)
-            write_text(file, json.dumps(entry, allow_nan=False) + "\n")
+            write_text(
+                file, json.dumps(entry, allow_nan=False) + "\n", synced=False
+            )  # the check finds damage
 
 
 @once
