@@ -27,11 +27,11 @@ pub struct Summary {
     competing: Vec<Competing>,
     /// Jain's index of the goodputs of all flows, from 0 to 1; `null` if they do not all compete.
     jain: Option<f64>,
+    /// Explanations of the run, strongest cause first ([rules](../how-to/report.md#why)).
+    why: Vec<Finding>,
     /// Recovery after each change of the path; only where something changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     recoveries: Vec<Recovery>,
-    /// Explanations of the run, strongest cause first ([rules](../how-to/report.md#why)).
-    why: Vec<Finding>,
 }
 
 /// Flows that compete with each other.
@@ -252,7 +252,7 @@ pub fn summarise(run: &Measured) -> Result<Summary, MissingColumn> {
         queues: queues.collect::<Result<_, _>>()?,
         competing: run.competing().iter().map(competing).collect::<Result<_, _>>()?,
         jain: run.jain()?,
-        recoveries: run.recoveries()?,
         why: why::explain(run)?,
+        recoveries: run.recoveries()?,
     })
 }

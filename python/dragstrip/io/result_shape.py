@@ -107,11 +107,6 @@ COMPETITION: Mapping[str, Shape] = {
     "from_s": nullable(NUMBER),
     "until_s": nullable(NUMBER),
 }
-RECOVERY: Mapping[str, Shape] = {
-    "at_s": NUMBER,
-    "recovery_s": nullable(NUMBER),
-    "span_s": NUMBER,
-}
 COUNTERFACTUAL: Mapping[str, Shape] = {
     "sentence": TEXT,
     "figures": ByName(NUMBER),
@@ -126,6 +121,11 @@ EXPLANATION: Mapping[str, Shape] = {
     "figures": ByName(NUMBER),
     "without": optional(COUNTERFACTUAL),
 }
+RECOVERY: Mapping[str, Shape] = {
+    "at_s": NUMBER,
+    "recovery_s": nullable(NUMBER),
+    "span_s": NUMBER,
+}
 RUN: Mapping[str, Shape] = {
     "scenario": TEXT,
     "engine": TEXT,
@@ -137,8 +137,8 @@ RUN: Mapping[str, Shape] = {
     "queues": [QUEUE],
     "competing": [COMPETITION],
     "jain": nullable(NUMBER),
-    "recoveries": optional([RECOVERY]),
     "why": [EXPLANATION],
+    "recoveries": optional([RECOVERY]),
 }
 PUBLISHED: Shape = Either((NUMBER, [NUMBER], [TEXT]))
 FIGURE: Shape = Either((NUMBER, [TEXT]))

@@ -241,20 +241,6 @@ class Competition(Entry):
 
 
 @dataclass(frozen=True)
-class Recovery(Entry):
-    """What follows a change of the path."""
-
-    at_s: float
-    """Time of the change; of several within a second, of the first."""
-    recovery_s: float | None
-    """Time from then to the first second in which all flows together get nine tenths of the path's rate;
-    `null`: none before the next change or the end.
-    """
-    span_s: float
-    """Time until the next change, or the end."""
-
-
-@dataclass(frozen=True)
 class Counterfactual(Entry):
     """A run without the cause that an explanation names."""
 
@@ -293,6 +279,20 @@ class Explanation(Entry):
 
 
 @dataclass(frozen=True)
+class Recovery(Entry):
+    """What follows a change of the path."""
+
+    at_s: float
+    """Time of the change; of several within a second, of the first."""
+    recovery_s: float | None
+    """Time from then to the first second in which all flows together get nine tenths of the path's rate;
+    `null`: none before the next change or the end.
+    """
+    span_s: float
+    """Time until the next change, or the end."""
+
+
+@dataclass(frozen=True)
 class RunResult(Entry):
     """A run with its summary."""
 
@@ -321,18 +321,18 @@ class RunResult(Entry):
     """Sets of flows that [compete](measures.md) with each other."""
     jain: float | None
     """Jain's index of the goodputs of all flows, from 0 to 1; `null` if they do not all compete."""
-    recoveries: Sequence[Recovery] | None = None
-    """Recovery after each change of the path; only where something changes."""
     why: Sequence[Explanation]
     """Explanations of the run, strongest cause first ([rules](../how-to/report.md#why))."""
+    recoveries: Sequence[Recovery] | None = None
+    """Recovery after each change of the path; only where something changes."""
 
     READERS: ClassVar[Mapping[str, Reader]] = {
         "flows": entries_of(FlowResult),
         "probes": entries_of(ProbeResult),
         "queues": entries_of(QueueResult),
         "competing": entries_of(Competition),
-        "recoveries": entries_of(Recovery),
         "why": entries_of(Explanation),
+        "recoveries": entries_of(Recovery),
     }
 
 
