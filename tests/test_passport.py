@@ -125,7 +125,8 @@ def test_a_web_search_row_has_the_flows_of_a_comparison_with_that_load() -> None
 
 
 TESTED_BY: dict[str, Callable[[Mapping[str, Any]], bool] | None] = {
-    "multipath and circuit breakers (RFC 9743 7.2, 7.10)": None,
+    "multipath (RFC 9743 7.10)": None,
+    "network transport circuit breakers (RFC 9743 7.2, RFC 8084)": None,
     "receivers that lie: ACK division, optimistic ACKs (RFC 9743 7.6)": None,
     "host CPU, pacing and offload of real network cards": None,
     "real radio: fading, handover, recorded cellular traces": lambda run: "trace" in kinds(run["media"]),
@@ -143,6 +144,7 @@ TESTED_BY: dict[str, Callable[[Mapping[str, Any]], bool] | None] = {
 MODELS = {
     "video": ("video",),
     "constant_rate": ("constant rate", "calls"),
+    "rtp": ("live video", "rtp flows", "media flow"),
     "request_response": ("request",),
     "on_off": ("on and off", "on-off"),
     "wifi_n": ("wi-fi", "802.11"),

@@ -39,7 +39,9 @@ DETAILED = {
         {"cc": "bbr", "label": "download"},
         {"cc": "cubic", "label": "player", "reverse": True, "application": {"kind": "video"}},
         {"cc": "reno", "label": "transfer", "bytes": "100kb"},
+        {"label": "live", "application": {"kind": "rtp"}},
     ],
+    "changes": [{"at": "6s", "rtt": "60ms"}],
     "vary": {"path.rate": ["5mbit", "8mbit"]},
     "claims": [
         {**CLAIM, "id": "reproduced", "where": {"flow": 0}, "range": [0, 8]},

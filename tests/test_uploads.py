@@ -38,6 +38,7 @@ OTHERS = {
     "video",
     "video-throughput",
     "video-bulk",
+    "rtp-bulk",
     "rpc",
     "on-off",
     "poisson",

@@ -495,7 +495,8 @@ pub fn senders(scenario: &Scenario) -> Vec<&str> {
                 Transport::Tcp { .. },
                 Application::Bulk { .. }
                 | Application::OnOff { .. }
-                | Application::ConstantRate { .. },
+                | Application::ConstantRate { .. }
+                | Application::Rtp { .. },
             ) => names.push(&flow.sender),
         }
     }

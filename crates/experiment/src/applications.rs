@@ -1,7 +1,7 @@
 //! A flow's application, and the arrival times of flows, as the user writes them.
 
 use crate::quantity::{RateText, ShareText, SizeText, TimeText};
-use dragstrip_scenario::Adaptation;
+use dragstrip_scenario::{Adaptation, RtpEcn};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -72,6 +72,28 @@ pub enum ApplicationForm {
         #[serde(default = "default_datagram")]
         datagram: SizeText,
     },
+    /// A live video over RTP and UDP whose bit rate SCReAMv2 adapts to the path; the flow has no `cc`, or the word `scream`
+    /// stands for it. Only on the engine `sim`.
+    Rtp {
+        /// The lowest target bit rate.
+        #[serde(default = "default_lowest")]
+        min: RateText,
+        /// The highest target bit rate.
+        #[serde(default = "default_highest")]
+        max: RateText,
+        /// The frames per second.
+        #[serde(default = "default_fps")]
+        fps: u64,
+        /// The largest payload of a datagram, RTP's header included.
+        #[serde(default = "default_packet")]
+        packet: SizeText,
+        /// The share by which frames differ from their nominal size at most, uniformly.
+        #[serde(default = "default_variation")]
+        variation: ShareText,
+        /// The ECN codepoint of its datagrams, and the reaction to marks.
+        #[serde(default)]
+        ecn: RtpEcn,
+    },
     /// Carries the links of a medium of kind `tunnel`.
     Tunnel {
         /// The header in front of each packet.
@@ -113,8 +135,28 @@ impl ApplicationForm {
             Self::Bulk {}
             | Self::OnOff { .. }
             | Self::ConstantRate { .. }
+            | Self::Rtp { .. }
             | Self::Tunnel { .. }
             | Self::Program { .. } => false,
+        }
+    }
+
+    /// True when it sends datagrams of UDP, and has no congestion control of TCP's.
+    #[must_use]
+    pub const fn is_datagrams(&self) -> bool {
+        matches!(self, Self::ConstantRate { .. } | Self::Rtp { .. })
+    }
+
+    /// A video over RTP with the defaults.
+    #[must_use]
+    pub const fn rtp() -> Self {
+        Self::Rtp {
+            min: default_lowest(),
+            max: default_highest(),
+            fps: default_fps(),
+            packet: default_packet(),
+            variation: default_variation(),
+            ecn: RtpEcn::None,
         }
     }
 }
@@ -167,6 +209,26 @@ const fn default_request() -> SizeText {
 
 const fn default_datagram() -> SizeText {
     SizeText(1470)
+}
+
+const fn default_lowest() -> RateText {
+    RateText(150_000)
+}
+
+const fn default_highest() -> RateText {
+    RateText(5_000_000)
+}
+
+const fn default_fps() -> u64 {
+    30
+}
+
+const fn default_packet() -> SizeText {
+    SizeText(1000)
+}
+
+const fn default_variation() -> ShareText {
+    ShareText(0.0)
 }
 
 const fn default_header() -> SizeText {

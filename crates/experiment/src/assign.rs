@@ -31,7 +31,8 @@ pub fn path_parts(path: &str) -> Vec<&str> {
     parts
 }
 
-/// Sets the field at a dotted path; a list without an index means each of its entries. Missing tables are created.
+/// Sets the field at a dotted path; a list without an index means each of its entries, `flows.cc` each that has a
+/// congestion control. Missing tables are created.
 ///
 /// # Errors
 /// An index that the list does not have, or a path through a value other than a table. The field is `vary.` and the
@@ -58,11 +59,19 @@ pub fn assign(content: &mut Value, path: &str, value: &Value) -> Result<(), Prob
         visit(place, path, last, &mut |target| match target {
             AssignTarget::Entry(entry) => *entry = value.clone(),
             AssignTarget::Table(table) => {
-                table.insert((*last).to_owned(), value.clone());
+                if parts != ["flows", "cc"] || !is_datagrams(table) {
+                    table.insert((*last).to_owned(), value.clone());
+                }
             }
         })?;
     }
     Ok(())
+}
+
+/// True for an entry of `[[flows]]` that has no congestion control of TCP's: `flows.cc` passes it by.
+fn is_datagrams(flow: &Map<String, Value>) -> bool {
+    let kind = flow.get("application").and_then(|application| application["kind"].as_str());
+    matches!(kind, Some("constant_rate" | "rtp"))
 }
 
 /// The target of one part of a path.

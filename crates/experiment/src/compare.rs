@@ -269,7 +269,9 @@ fn flows(form: &RaceForm, algorithms: &[String]) -> Result<Vec<Value>, Problem> 
                 flows.clone().map(|flows| flows.saturating_mul(times).saturating_mul(parts));
             let mut entry = part.entry();
             entry.extend(options.clone());
-            entry.insert("cc".to_owned(), json!(name));
+            if !part.without_cc {
+                entry.insert("cc".to_owned(), json!(name));
+            }
             entry.insert("count".to_owned(), count.clone().map_or_else(|text| text, Value::from));
             if let Some(stagger) = part.stagger {
                 entry.insert("stagger".to_owned(), json!(stagger));

@@ -6,6 +6,7 @@ use crate::parts::u32_of;
 use crate::problem;
 use crate::quantity::TimeText;
 use crate::types::FlowForm;
+use crate::words::SCREAM;
 use dragstrip_scenario::{
     Application, Dscp, FlowSpec, NodeSpec, Problem, SocketBuffers, Transport,
 };
@@ -109,7 +110,9 @@ pub(crate) fn flows_of(flow: &FlowForm, arrived: Option<&[Arrival]>) -> u64 {
 fn labels(forms: &[FlowForm], arrivals: &[Option<Vec<Arrival>>]) -> Vec<String> {
     let plain = forms.iter().zip(arrivals).map(|(flow, arrived)| {
         let flow_label = if flow.label.is_empty() { None } else { Some(flow.label.as_str()) };
-        (flow_label.or(flow.cc.as_deref()).unwrap_or("udp"), flows_of(flow, arrived.as_deref()))
+        let is_rtp = matches!(*flow.application, ApplicationForm::Rtp { .. });
+        let datagrams = if is_rtp { SCREAM } else { "udp" };
+        (flow_label.or(flow.cc.as_deref()).unwrap_or(datagrams), flows_of(flow, arrived.as_deref()))
     });
     let mut shared: BTreeMap<&str, u64> = BTreeMap::new();
     for (label, count) in plain.clone() {
@@ -177,6 +180,14 @@ fn application(form: &ApplicationForm, bytes: Option<u64>) -> Application {
         ApplicationForm::ConstantRate { rate, datagram } => {
             Application::ConstantRate { rate_bps: rate.0, datagram_bytes: u32_of(datagram) }
         }
+        ApplicationForm::Rtp { min, max, fps, packet, variation, ecn } => Application::Rtp {
+            min_bps: min.0,
+            max_bps: max.0,
+            fps: u32::try_from(fps).unwrap_or(u32::MAX),
+            packet_bytes: u32_of(packet),
+            variation: variation.0,
+            ecn,
+        },
         ApplicationForm::Tunnel { header } => Application::Tunnel { header_bytes: u32_of(header) },
         ApplicationForm::Program { ref client, ref server, ref files, ref folder } => {
             Application::Program {

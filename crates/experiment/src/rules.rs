@@ -9,7 +9,7 @@ use crate::problem;
 use crate::senders::SendersForm;
 use crate::tables::value_text;
 use crate::types::{ChangeForm, Experiment, FlowForm, LinkForm, PathForm, TransmitterKind};
-use crate::words::{FlowWord, check_queue};
+use crate::words::{FlowWord, check_queue, is_scream};
 use dragstrip_scenario::{Dscp, Problem};
 use dragstrip_units::{Duration, suggest, tc};
 use serde_json::Value;
@@ -184,15 +184,18 @@ impl Rules<'_> {
 
     fn flow(&self, flow: &FlowForm, index: usize, algorithms: &[&str]) -> Result<(), Problem> {
         let at = |field: &str| format!("flows[{index}].{field}");
-        let udp = matches!(*flow.application, ApplicationForm::ConstantRate { .. });
+        let word = flow.cc.as_deref().filter(|word| is_scream(word));
+        let udp = flow.application.is_datagrams() || word.is_some();
         match &flow.cc {
             None if !udp => {
                 let expected = "is missing: a congestion control, such as cc = \"cubic\"";
                 return Err(problem(&at("cc"), "", expected));
             }
             None => {}
+            Some(text) if word.is_some() => self.scream(text, flow, &at("cc"))?,
             Some(_) if udp => {
-                return Err(self.wrong(&at("cc"), "none for a constant_rate flow: it is UDP"));
+                let expected = "none for a flow of datagrams (constant_rate, rtp): it is UDP";
+                return Err(self.wrong(&at("cc"), expected));
             }
             Some(word) => {
                 let name = FlowWord::parse(word, &at("cc"))?.name;
@@ -251,6 +254,21 @@ impl Rules<'_> {
         let tcp = "none: buffers are for a flow with a cc, over TCP";
         self.must(!udp || flow.send_buffer.is_none(), &at("send_buffer"), tcp)?;
         self.must(!udp || flow.receive_buffer.is_none(), &at("receive_buffer"), tcp)
+    }
+
+    /// The word `scream` in the place of a congestion control: a video over RTP, without options.
+    fn scream(&self, text: &str, flow: &FlowForm, at: &str) -> Result<(), Problem> {
+        let word = FlowWord::parse(text, at)?;
+        let expected =
+            "no options: scream's settings are those of application = { kind = \"rtp\" }";
+        self.must(word.options.is_empty() && flow.cc_options.is_empty(), at, expected)?;
+        let fits =
+            matches!(*flow.application, ApplicationForm::Bulk {} | ApplicationForm::Rtp { .. });
+        self.must(
+            fits && flow.bytes.is_none(),
+            at,
+            "a TCP congestion control: scream sends live video only",
+        )
     }
 
     fn change(&self, change: &ChangeForm, index: usize) -> Result<(), Problem> {

@@ -2,8 +2,10 @@
 //! (`bbr:probe_rtt_win_sec=5*4@20ms`), and a queue's size in terms of the path (`1bdp`, `300ms`, `bfifo limit
 //! 0.5bdp`).
 
+use crate::applications::ApplicationForm;
 use crate::problem;
 use crate::quantity::{TimeText, time};
+use crate::tables::Tagged;
 use crate::types::FlowForm;
 use dragstrip_scenario::{Dscp, Problem, QDISC_KINDS, QdiscSpec};
 use std::borrow::Cow;
@@ -172,12 +174,24 @@ fn in_its_unit(word: &str, option: &str, value: f64) -> f64 {
 /// The errors of [`FlowWord::parse`], and contradictions between a word and a field.
 pub(crate) fn spelt_out(flows: &[FlowForm]) -> Result<Cow<'_, [FlowForm]>, Problem> {
     let plain =
-        |flow: &FlowForm| flow.cc.as_deref().is_none_or(FlowWord::is_plain) && !flow.reverse;
+        |flow: &FlowForm| flow.cc.as_deref().is_none_or(is_plain_algorithm) && !flow.reverse;
     if flows.iter().all(plain) {
         return Ok(Cow::Borrowed(flows));
     }
     let forms = flows.iter().enumerate().map(|(index, flow)| spell_out(flow, index));
     forms.collect::<Result<_, _>>().map(Cow::Owned)
+}
+
+/// Name that stands for a video over RTP in the place of a congestion control.
+pub(crate) const SCREAM: &str = "scream";
+
+fn is_plain_algorithm(word: &str) -> bool {
+    FlowWord::is_plain(word) && word != SCREAM
+}
+
+/// True for the word `scream`, with or without a count, an RTT and a start.
+pub(crate) fn is_scream(word: &str) -> bool {
+    FlowWord::parse(word, "").is_ok_and(|word| word.name == SCREAM)
 }
 
 fn spell_out(flow: &FlowForm, index: usize) -> Result<FlowForm, Problem> {
@@ -194,7 +208,14 @@ fn spell_out(flow: &FlowForm, index: usize) -> Result<FlowForm, Problem> {
     if flow.label.is_empty() {
         form.label = label;
     }
-    form.cc = Some(name.to_owned());
+    if name == SCREAM {
+        form.cc = None;
+        if matches!(*flow.application, ApplicationForm::Bulk {}) {
+            form.application = Tagged(ApplicationForm::rtp());
+        }
+    } else {
+        form.cc = Some(name.to_owned());
+    }
     form.cc_options.extend(options);
     form.dscp = dscp.map(|dscp| dscp.value().to_string()).or(form.dscp);
     form.mark = mark.unwrap_or(form.mark);

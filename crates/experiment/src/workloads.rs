@@ -32,15 +32,25 @@ pub struct Part {
     pub dscp: Option<&'static str>,
     /// The application, as JSON; none: bulk.
     pub application: Option<&'static str>,
+    /// Datagrams, which have no congestion control of TCP's.
+    pub without_cc: bool,
 }
 
 /// Flows that come at random.
 const POISSON: &str = "poisson";
 
-const DOWN: Part =
-    Part { count: 1, reverse: false, stagger: None, bytes: None, dscp: None, application: None };
+const DOWN: Part = Part {
+    count: 1,
+    reverse: false,
+    stagger: None,
+    bytes: None,
+    dscp: None,
+    application: None,
+    without_cc: false,
+};
 const UP: Part = Part { reverse: true, ..DOWN };
 const PLAYER: Part = Part { application: Some(r#"{"kind": "video"}"#), ..UP };
+const LIVE: Part = Part { application: Some(r#"{"kind": "rtp"}"#), without_cc: true, ..DOWN };
 const FOUR_DOWN: Part = Part { count: 4, ..DOWN };
 const FOUR_UP: Part = Part { count: 4, ..UP };
 /// One flow of each class, as flent's rrul.conf marks them: best effort, bulk, video and voice, each way.
@@ -101,6 +111,12 @@ pub const WORKLOADS: &[Workload] = &[
         about: "plays such a video beside a bulk flow",
         source: "as `video`",
         flows: &[PLAYER, DOWN],
+    },
+    Workload {
+        name: "rtp-bulk",
+        about: "sends a live video over RTP beside a bulk flow: SCReAMv2 chooses its bit rate, from 150 kbit/s to 5 Mbit/s",
+        source: "draft-johansson-ccwg-rfc8298bis-screamv2; the range and 30 frames a second are ours",
+        flows: &[LIVE, DOWN],
     },
     Workload {
         name: "rpc",

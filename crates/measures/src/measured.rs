@@ -93,7 +93,7 @@ pub struct Measured {
     pub scenario: Scenario,
     recording: Recording,
     flows: Vec<Flow>,
-    by_flow: [OnceLock<Result<ByFlow, MissingColumn>>; 6],
+    by_flow: [OnceLock<Result<ByFlow, MissingColumn>>; 7],
     sets: OnceLock<Vec<Vec<usize>>>,
     alone_s: OnceLock<Vec<Option<f64>>>,
     pub(crate) paths: OnceLock<Vec<Option<PathFacts>>>,
@@ -109,6 +109,7 @@ pub(crate) enum Of {
     Spp,
     Tcpstat,
     Video,
+    Frames,
 }
 
 impl Of {
@@ -120,6 +121,7 @@ impl Of {
             Self::Spp => (&column::spp::time_ns, &column::spp::flow),
             Self::Tcpstat => (&column::tcpstat::time_ns, &column::tcpstat::flow),
             Self::Video => (&column::video::time_ns, &column::video::flow),
+            Self::Frames => (&column::frames::time_ns, &column::frames::flow),
         }
     }
 }
@@ -200,7 +202,7 @@ impl Measured {
         let lead = match of {
             Of::Received => self.scenario.record.interval_ns as i64,
             Of::Tcpstat => TCPSTAT_NS as i64,
-            Of::Samples | Of::Rtts | Of::Spp | Of::Video => 0,
+            Of::Samples | Of::Rtts | Of::Spp | Of::Video | Of::Frames => 0,
         };
         let first = flow.start_ns + window.after_ns + lead;
         let last = flow.end_ns(window);

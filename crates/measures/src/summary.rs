@@ -2,6 +2,8 @@
 
 use crate::arithmetic::{percentile, percentiles};
 use crate::measured::{Measured, MissingColumn, Window};
+use crate::recovery::Recovery;
+use crate::rtp::LiveVideo;
 use crate::transfers::Transfer;
 use crate::video::Watched;
 use crate::why::{self, Finding};
@@ -27,6 +29,9 @@ pub struct Summary {
     jain: Option<f64>,
     /// Explanations of the run, strongest cause first ([rules](../how-to/report.md#why)).
     why: Vec<Finding>,
+    /// Recovery after each change of the path; only where something changes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    recoveries: Vec<Recovery>,
 }
 
 /// Flows that compete with each other.
@@ -95,6 +100,9 @@ struct FlowSummary {
     /// Quality of experience; only of a [video](../how-to/experiments.md#video).
     #[serde(skip_serializing_if = "Option::is_none")]
     video: Option<Watched>,
+    /// A live video; only of a [video over RTP](../how-to/experiments.md#live-video).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rtp: Option<LiveVideo>,
     /// Completion; only of a flow with a size.
     #[serde(skip_serializing_if = "Option::is_none")]
     transfer: Option<Transfer>,
@@ -203,6 +211,7 @@ pub fn summarise(run: &Measured) -> Result<Summary, MissingColumn> {
             queueing_ms: queueing[place].wait_ms(),
             loss_link: queueing[place].loss_link.clone(),
             video: run.watched(place)?,
+            rtp: run.live_video(place)?,
             transfer: run.transfer(place),
         });
     }
@@ -244,5 +253,6 @@ pub fn summarise(run: &Measured) -> Result<Summary, MissingColumn> {
         competing: run.competing().iter().map(competing).collect::<Result<_, _>>()?,
         jain: run.jain()?,
         why: why::explain(run)?,
+        recoveries: run.recoveries()?,
     })
 }

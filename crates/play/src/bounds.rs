@@ -142,6 +142,10 @@ fn packets(scenario: &Scenario) -> u64 {
             let bits = u128::from(rate_bps) * u128::from(scenario.duration_ns) / 1_000_000_000;
             u64::try_from(bits / u128::from(8 * datagram_bytes.max(1))).unwrap_or(u64::MAX)
         }
+        Application::Rtp { max_bps, packet_bytes, .. } => {
+            let bits = u128::from(max_bps) * u128::from(scenario.duration_ns) / 1_000_000_000;
+            u64::try_from(bits / u128::from(8 * packet_bytes.max(1))).unwrap_or(u64::MAX)
+        }
         Application::Bulk { .. }
         | Application::OnOff { .. }
         | Application::RequestResponse { .. }

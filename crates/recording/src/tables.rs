@@ -107,10 +107,24 @@ tables! {
         waited_ns: Int, "ns", "time since the segment before, or since the flow's start, in which nothing was played";
         playing: Flag, "", "playback goes on from here; false: it waits for more";
     }
+    frames: Frames of FrameRow, "a row per frame of a live video over RTP (`application.kind` is `rtp`)",
+    "A recording without such a video has no such file." {
+        time_ns: Int, "ns", "when it was captured";
+        flow: Key, "", "the flow";
+        target_bps: Int, "bit/s", "SCReAMv2's target bit rate then";
+        bytes: Int, "B", "its size, headers of RTP included";
+        packets: Int, "1", "packets that it takes";
+        sent: Int, "1", "of these, sent until the end of the run";
+        arrived: Int, "1", "of these, arrived until the end of the run";
+        arrived_ns: MaybeInt, "ns", "when all of them had arrived; empty: some are missing";
+        window_bytes: Int, "B", "SCReAMv2's reference window when it was captured";
+        srtt_ns: MaybeInt, "ns", "smoothed RTT then; empty before the first report";
+        queue_delay_ns: Int, "ns", "latest queueing delay then, as the sender estimates it";
+    }
 }
 
 /// Tables that came after the first recordings: where one has no rows, it is neither written nor part of the hash.
-pub const LATER: &[&str] = &["video"];
+pub const LATER: &[&str] = &["video", "frames"];
 
 #[cfg(test)]
 mod tests {

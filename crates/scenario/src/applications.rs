@@ -60,6 +60,21 @@ pub enum Application {
         /// Payload of a datagram.
         datagram_bytes: u32,
     },
+    /// A live video over RTP (UDP only) whose bit rate SCReAMv2 adapts; the receiver answers with reports of RFC 8888.
+    Rtp {
+        /// Lowest target bit rate.
+        min_bps: u64,
+        /// Highest target bit rate.
+        max_bps: u64,
+        /// Frames per second.
+        fps: u32,
+        /// Largest payload of a datagram, RTP's header included.
+        packet_bytes: u32,
+        /// Frames differ from their nominal size by up to this share, uniformly.
+        variation: f64,
+        /// ECN codepoint of its datagrams, and the reaction to CE.
+        ecn: RtpEcn,
+    },
     /// Carries the packets of links over this flow's TCP connection, both ways: IP over TCP. A medium of kind `tunnel` names the
     /// flow.
     Tunnel {
@@ -92,6 +107,21 @@ impl Application {
             Self::Bulk { .. }
             | Self::OnOff { .. }
             | Self::ConstantRate { .. }
+            | Self::Rtp { .. }
+            | Self::Tunnel { .. }
+            | Self::Program { .. } => false,
+        }
+    }
+
+    /// True when it sends datagrams of UDP, and has no congestion control of TCP's.
+    #[must_use]
+    pub const fn is_datagrams(&self) -> bool {
+        match self {
+            Self::ConstantRate { .. } | Self::Rtp { .. } => true,
+            Self::Bulk { .. }
+            | Self::OnOff { .. }
+            | Self::RequestResponse { .. }
+            | Self::Video { .. }
             | Self::Tunnel { .. }
             | Self::Program { .. } => false,
         }
@@ -118,6 +148,20 @@ pub enum Adaptation {
     /// The harmonic mean of the last five segments' throughput, of which it takes a share (FESTIVE, CoNEXT 2012; Yin et al., SIGCOMM
     /// 2015).
     Throughput,
+}
+
+/// ECN of a video over RTP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum RtpEcn {
+    /// Not-ECT.
+    #[default]
+    None,
+    /// ECT(0): CE reduces the window by a fifth.
+    Classic,
+    /// ECT(1), L4S (RFC 9331): CE reduces the window by the share of marked packets.
+    L4s,
 }
 
 fn default_tunnel_header() -> u32 {

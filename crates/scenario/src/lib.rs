@@ -21,7 +21,7 @@ mod sysctl;
 mod types;
 mod validate;
 
-pub use applications::{Adaptation, Application};
+pub use applications::{Adaptation, Application, RtpEcn};
 pub use changes::Period;
 pub use dragstrip_qdisc::{
     BfifoSpec, Buffer, CodelSpec, DelayDistribution, Dscp, DualPi2Spec, FqCodelSpec, HtbSpec,

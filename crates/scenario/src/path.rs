@@ -1,6 +1,7 @@
 //! Facts about a path before any transmission: its links, round trip, bottleneck, bandwidth-delay product and buffer.
 //! Computed only here; reports, measures, sweeps and comparisons use them.
 
+use crate::applications::Application;
 use crate::media::MediumSpec;
 use crate::routing::{RouteError, Topology};
 use crate::types::{FlowSpec, LinkSpec, Scenario, Transport};
@@ -187,7 +188,9 @@ impl Scenario {
                 None => dragstrip_cc::draws(cc),
             },
             Transport::Quic { .. } => true,
-            Transport::Udp => false,
+            Transport::Udp => {
+                matches!(flow.application, Application::Rtp { variation, .. } if variation > 0.0)
+            }
         };
         let queue = |link: &LinkSpec| {
             let behind = link.netem.as_ref().map(|netem| netem.facts().draws);

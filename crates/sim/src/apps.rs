@@ -3,6 +3,7 @@
 use crate::rates::rate;
 use dragstrip_packet::Dscp;
 use dragstrip_player::Player;
+use dragstrip_rtp::Session;
 use dragstrip_scenario::Application;
 use dragstrip_units::{Duration, Instant, Rate};
 
@@ -19,6 +20,8 @@ pub(crate) enum App {
     Video { request: u64 },
     /// Datagrams at regular times.
     ConstantRate { rate: Rate, datagram: u32 },
+    /// A live video over RTP: its flow has the session.
+    Rtp,
     /// Carries the packets of these stages, from the client to the server and back.
     Tunnel { there: Option<u32>, back: Option<u32> },
 }
@@ -47,6 +50,7 @@ impl App {
             Application::ConstantRate { rate_bps, datagram_bytes } => {
                 Self::ConstantRate { rate: rate(rate_bps), datagram: datagram_bytes }
             }
+            Application::Rtp { .. } => Self::Rtp,
         }
     }
 }
@@ -60,6 +64,8 @@ pub(crate) enum FlowKind {
     Quic { client: u32, server: u32 },
     /// Datagrams, and where they begin their way.
     Udp { first_hop: u32 },
+    /// Packets of a video over RTP and its reports, and where these begin their ways.
+    Rtp { there: u32, back: u32 },
 }
 
 /// State of an application.
@@ -95,6 +101,8 @@ pub(crate) struct Flow {
     pub dscp: Dscp,
     /// Player of a video flow.
     pub player: Option<Box<Player>>,
+    /// Both ends of a video over RTP.
+    pub session: Option<Box<Session>>,
 }
 
 impl Flow {
@@ -112,6 +120,7 @@ impl Flow {
             carry: 0,
             dscp: Dscp::DEFAULT,
             player: None,
+            session: None,
         }
     }
 
@@ -125,7 +134,7 @@ impl Flow {
         match self.app {
             App::Bulk { bytes } => bytes.is_some(),
             App::RequestResponse { .. } | App::Video { .. } | App::Tunnel { .. } => true,
-            App::OnOff { .. } | App::ConstantRate { .. } => false,
+            App::OnOff { .. } | App::ConstantRate { .. } | App::Rtp => false,
         }
     }
 
@@ -142,7 +151,7 @@ impl Flow {
                     client
                 }
             }
-            FlowKind::Quic { .. } | FlowKind::Udp { .. } => {
+            FlowKind::Quic { .. } | FlowKind::Udp { .. } | FlowKind::Rtp { .. } => {
                 unreachable!("validation lets only TCP carry tunnels")
             }
         }
@@ -152,7 +161,7 @@ impl Flow {
     /// request/response and a video, where the answers are the data.
     pub fn data_sender(&self) -> Option<u32> {
         match (self.kind, self.app) {
-            (FlowKind::Quic { .. } | FlowKind::Udp { .. }, _) => None,
+            (FlowKind::Quic { .. } | FlowKind::Udp { .. } | FlowKind::Rtp { .. }, _) => None,
             (FlowKind::Tcp { server, .. }, App::RequestResponse { .. } | App::Video { .. }) => {
                 Some(server)
             }
@@ -161,6 +170,7 @@ impl Flow {
                 App::Bulk { .. }
                 | App::OnOff { .. }
                 | App::ConstantRate { .. }
+                | App::Rtp
                 | App::Tunnel { .. },
             ) => Some(client),
         }

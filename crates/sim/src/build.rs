@@ -27,6 +27,7 @@ use dragstrip_packet::Dscp;
 use dragstrip_player::Player;
 use dragstrip_qdisc::{ComputedFifo, Configuration as _, Discipline, Headers, Hosts, Streams};
 use dragstrip_recording::Writer;
+use dragstrip_rtp::Session;
 use dragstrip_scenario::{
     Application, NodeSpec, QdiscSpec, Scenario, SocketBuffers, Topology, Transport,
 };
@@ -494,6 +495,13 @@ fn build_flows(
                 }
                 FlowKind::Quic { client, server }
             }
+            Transport::Udp if matches!(spec.application, Application::Rtp { .. }) => {
+                let target = Target::Rtp(index as u32);
+                let forward = ports.add((from, to), target, there, &name("server"), &field)?;
+                let target = Target::Reports(index as u32);
+                let back = ports.add((to, from), target, back, &name("client"), &field)?;
+                FlowKind::Rtp { there: forward, back }
+            }
             Transport::Udp => {
                 let target = Target::Datagrams(index as u32);
                 let first_hop = ports.add((from, to), target, there, &name("server"), &field)?;
@@ -541,8 +549,10 @@ fn build_flows(
         let stop = Instant::from_nanos(spec.stop_ns.unwrap_or(end).min(end));
         let start = Instant::from_nanos(spec.start_ns);
         let player = Player::new(&spec.application).map(Box::new);
+        let draws = Stream::named(scenario.seed, &format!("{}/frames", connection_name(spec)));
+        let session = Session::new(&spec.application, draws).map(Box::new);
         let app = App::of(&spec.application, |back| tunnelled(drafts, index, back));
-        let flow = Flow { player, dscp, ..Flow::new(kind, app, start, stop) };
+        let flow = Flow { player, session, dscp, ..Flow::new(kind, app, start, stop) };
         if let FlowKind::Tcp { client, server } = kind {
             sockets[client as usize].awaited = flow.awaits_bytes();
             sockets[server as usize].awaited = flow.awaits_bytes();

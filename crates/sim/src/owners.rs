@@ -21,7 +21,8 @@ pub(crate) fn owner(
             let flow = sockets[endpoint as usize].flow;
             Owner::Flow { flow, back: flows[flow as usize].socket(false) == endpoint }
         }
-        Target::Datagrams(flow) => Owner::Flow { flow, back: false },
+        Target::Datagrams(flow) | Target::Rtp(flow) => Owner::Flow { flow, back: false },
+        Target::Reports(flow) => Owner::Flow { flow, back: true },
         Target::Answerer(probe) => Owner::Probe { probe, back: false },
         Target::Asker(probe) => Owner::Probe { probe, back: true },
     })

@@ -70,7 +70,10 @@ pub(crate) fn flow(
         segments_sent: sender.map_or(flow.datagrams_sent, Endpoint::segments_sent) as i64,
         retransmits: count(Endpoint::retransmits),
         rto_count: Some(count(Endpoint::rto_count)),
-        reductions: count(Endpoint::reductions),
+        reductions: match &flow.session {
+            Some(session) => session.scream().reductions() as i64,
+            None => count(Endpoint::reductions),
+        },
         ecn_negotiated: sender.is_some_and(Endpoint::ecn_negotiated),
         datagrams_lost: sender.is_none().then_some(lost_datagrams as i64),
     };

@@ -306,7 +306,17 @@ fn name_flows(
     let flow_specs = flows.into_iter().enumerate().map(|(index, (from, to, flow))| {
         let (from, to) = pair(shape, from, to);
         let start_ns = flow.start_ns % duration_ns;
+        let is_small = |node: usize| nodes[node].host().is_some_and(|host| host.mtu_bytes < 576);
+        // A report needs the room that every host can reassemble.
+        let application = if let Application::Rtp { min_bps, .. } = flow.application
+            && (is_small(from) || is_small(to))
+        {
+            Application::ConstantRate { rate_bps: min_bps.min(100_000), datagram_bytes: 40 }
+        } else {
+            flow.application
+        };
         FlowSpec {
+            application,
             label: format!("f{index}"),
             sender: nodes[from].name().to_owned(),
             receiver: nodes[to].name().to_owned(),

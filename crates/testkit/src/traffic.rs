@@ -2,8 +2,8 @@
 
 use crate::links::rate_bps;
 use dragstrip_scenario::{
-    Adaptation, Application, CpuSpec, FlowSpec, GsoMode, HostSpec, InterruptSpec, SocketBuffers,
-    StackProfile, Transport,
+    Adaptation, Application, CpuSpec, FlowSpec, GsoMode, HostSpec, InterruptSpec, RtpEcn,
+    SocketBuffers, StackProfile, Transport,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -118,6 +118,21 @@ fn video() -> impl Strategy<Value = Application> {
     )
 }
 
+/// A live video whose packets fit the smallest MTU but one.
+fn rtp() -> impl Strategy<Value = Application> {
+    let ecn = select(vec![RtpEcn::None, RtpEcn::Classic, RtpEcn::L4s]);
+    (10_000..200_000_u64, 1..50_u64, 1..100_u32, 0.0..0.9_f64, ecn).prop_map(
+        |(min_bps, times, fps, variation, ecn)| Application::Rtp {
+            min_bps,
+            max_bps: min_bps * times,
+            fps,
+            packet_bytes: 100,
+            variation,
+            ecn,
+        },
+    )
+}
+
 fn transport() -> impl Strategy<Value = Transport> {
     let names = ["reno", "cubic", "vegas", "cdg", "cdg-freebsd", "bbr", "exp", "fixed"];
     select(names.to_vec()).prop_map(|cc| Transport::Tcp {
@@ -136,6 +151,7 @@ pub(crate) fn flow() -> impl Strategy<Value = (usize, usize, FlowSpec)> {
         let rate_bps = rate_bps.min(100_000);
         (Transport::Udp, Application::ConstantRate { rate_bps, datagram_bytes })
     });
+    let udp = prop_oneof![3 => udp, 1 => rtp().prop_map(|video| (Transport::Udp, video))];
     let times = (prop_oneof![Just(0), 0..300 * MS], proptest::option::weighted(0.3, 1..900 * MS));
     (any::<usize>(), any::<usize>(), prop_oneof![5 => tcp, 1 => udp], times).prop_map(
         |(from, to, (transport, application), (start_ns, lasts_ns))| {

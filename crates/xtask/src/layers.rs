@@ -26,6 +26,7 @@ const ORDER: &[&str] = &[
     "inspect",
     "conformance",
     "player",
+    "rtp",
     "ngtcp2",
     "quic",
     "sim",

@@ -501,6 +501,10 @@ Adaptation: TypeAlias = Literal["buffer", "throughput"]
 """Input of a video player's bit rate adaptation."""
 
 
+RtpEcn: TypeAlias = Literal["none", "classic", "l4s"]
+"""ECN of a video over RTP."""
+
+
 @part
 class Bulk(Part):
     """Writes as fast as the socket accepts data."""
@@ -584,6 +588,28 @@ class ConstantRate(Part):
 
 
 @part
+class Rtp(Part):
+    """A live video over RTP and UDP whose bit rate SCReAMv2 adapts to the path; the flow has no `cc`, or the
+    word `scream` stands for it. Only on the engine `sim`.
+    """
+
+    kind: Literal["rtp"] = "rtp"
+    """Selects this application in an experiment."""
+    min: str = "150kbit"
+    """The lowest target bit rate."""
+    max: str = "5mbit"
+    """The highest target bit rate."""
+    fps: int = 30
+    """The frames per second."""
+    packet: str = "1000b"
+    """The largest payload of a datagram, RTP's header included."""
+    variation: str = "0%"
+    """The share by which frames differ from their nominal size at most, uniformly."""
+    ecn: RtpEcn = "none"
+    """The ECN codepoint of its datagrams, and the reaction to marks."""
+
+
+@part
 class TunnelApplication(Part):
     """Carries the links of a medium of kind `tunnel`."""
 
@@ -614,7 +640,7 @@ class ProgramApplication(Part):
     """The folder in which both start. Default: the experiment file's."""
 
 
-Application: TypeAlias = Bulk | OnOff | RequestResponse | Video | ConstantRate | TunnelApplication | ProgramApplication
+Application: TypeAlias = Bulk | OnOff | RequestResponse | Video | ConstantRate | Rtp | TunnelApplication | ProgramApplication
 """The application at the flow's sender."""
 APPLICATIONS: Mapping[str, type[Part]] = {
     "bulk": Bulk,
@@ -622,6 +648,7 @@ APPLICATIONS: Mapping[str, type[Part]] = {
     "request_response": RequestResponse,
     "video": Video,
     "constant_rate": ConstantRate,
+    "rtp": Rtp,
     "tunnel": TunnelApplication,
     "program": ProgramApplication,
 }
@@ -993,6 +1020,8 @@ __all__ = [
     "Recorded",
     "RequestResponse",
     "Route",
+    "Rtp",
+    "RtpEcn",
     "Senders",
     "StackProfile",
     "State",

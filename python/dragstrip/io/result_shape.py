@@ -31,6 +31,18 @@ VIDEO: Mapping[str, Shape] = {
     "bps": nullable(NUMBER),
     "switches": COUNT,
 }
+LIVE_VIDEO: Mapping[str, Shape] = {
+    "frames": COUNT,
+    "target_bps": nullable(NUMBER),
+    "bps": NUMBER,
+    "delay_ms_p50": nullable(NUMBER),
+    "delay_ms_p95": nullable(NUMBER),
+    "delay_ms_p99": nullable(NUMBER),
+    "late_100ms": nullable(NUMBER),
+    "late_200ms": nullable(NUMBER),
+    "lost": nullable(NUMBER),
+    "breaker_s": nullable(NUMBER),
+}
 TRANSFER: Mapping[str, Shape] = {
     "bytes": COUNT,
     "finished": BOOLEAN,
@@ -67,6 +79,7 @@ FLOW: Mapping[str, Shape] = {
     "queueing_ms": nullable(NUMBER),
     "loss_link": nullable(TEXT),
     "video": optional(VIDEO),
+    "rtp": optional(LIVE_VIDEO),
     "transfer": optional(TRANSFER),
     "phases": optional([PHASE]),
 }
@@ -108,6 +121,11 @@ EXPLANATION: Mapping[str, Shape] = {
     "figures": ByName(NUMBER),
     "without": optional(COUNTERFACTUAL),
 }
+RECOVERY: Mapping[str, Shape] = {
+    "at_s": NUMBER,
+    "recovery_s": nullable(NUMBER),
+    "span_s": NUMBER,
+}
 RUN: Mapping[str, Shape] = {
     "scenario": TEXT,
     "engine": TEXT,
@@ -120,6 +138,7 @@ RUN: Mapping[str, Shape] = {
     "competing": [COMPETITION],
     "jain": nullable(NUMBER),
     "why": [EXPLANATION],
+    "recoveries": optional([RECOVERY]),
 }
 PUBLISHED: Shape = Either((NUMBER, [NUMBER], [TEXT]))
 FIGURE: Shape = Either((NUMBER, [TEXT]))

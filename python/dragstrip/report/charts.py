@@ -46,7 +46,7 @@ from dragstrip.results.comparison.stats import Statistic as Measured
 LOG_RATIO = 15.0
 JAIN_WIDTH, JAIN_HEIGHT = 340, 120
 
-GROUPS = ("summary", "video", "transfers", "scatter", "cdf", "shares", "overlay", "time")
+GROUPS = ("summary", "video", "live", "transfers", "scatter", "cdf", "shares", "overlay", "time")
 Text = Callable[[float | None], str]
 NONE_PUBLISHED: Mapping[str, tuple[float, float]] = MappingProxyType({})
 
@@ -65,6 +65,7 @@ def all_figures(
     return {
         "summary": summary_bars(table),
         "video": [figure for figure in (video.figure(setup),) if figure],
+        "live": [figure for figure in (video.live_figure(setup),) if figure],
         "transfers": [figure for figure in (transfers.figure(setup),) if figure],
         "cdf": [figure for figure in (rtt_cdf(setup, curves), throughput_cdf(setup, curves)) if figure],
         "scatter": planes(setup, table, published),

@@ -58,6 +58,7 @@ def show_result(
     console.print(table)
     if verbose or sum(map(_workload_rows, setups)) <= WORKLOAD_ROWS_MAX:
         show_videos(console, setups)
+        show_videos(console, setups, "live videos", video.LIVE)
         show_transfers(console, setups)
     if verbose:
         show_reasons(console, setups, folder)
@@ -110,7 +111,10 @@ WORKLOAD_ROWS_MAX = 4
 
 
 def _workload_rows(setup: Setup) -> int:
-    return sum(len(transfers.classes(contender)) + video.plays(contender) for contender in setup.contenders)
+    return sum(
+        len(transfers.classes(contender)) + video.plays(contender) + video.plays(contender, "rtp")
+        for contender in setup.contenders
+    )
 
 
 def _ranks(entries: span.Entries) -> list[str]:
@@ -193,20 +197,28 @@ def _answers(entries: span.Entries) -> Iterator[str]:
         yield f"{setup.short}: {sentence}" if len(entries) > 1 else sentence
 
 
-def show_videos(console: Terminal, setups: Sequence[Setup]) -> None:
-    """Print what viewers saw, a row per contender that plays videos."""
+def show_videos(
+    console: Terminal,
+    setups: Sequence[Setup],
+    title: str = "videos",
+    columns: Sequence[video.VideoColumn] = video.SEEN,
+) -> None:
+    """Print the figures of videos, a row per contender that has some."""
     rows = [
-        (setup, contender) for setup in setups for contender in setup.contenders if video.plays(contender)
+        (setup, contender)
+        for setup in setups
+        for contender in setup.contenders
+        if video.plays(contender, columns[0].entry)
     ]
     if not rows:
         return
-    table = Table(title="videos", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("run", min_width=7, overflow="fold")
-    for metric in video.SEEN:
+    for metric in columns:
         table.add_column(metric.head.lower(), justify="right", no_wrap=True)
     for setup, contender in rows:
         table.add_row(
-            _row_name(setups, setup, contender), *(metric.text(metric.of(contender)) for metric in video.SEEN)
+            _row_name(setups, setup, contender), *(metric.text(metric.of(contender)) for metric in columns)
         )
     console.print(table)
 

@@ -169,6 +169,11 @@ class RunRecording:
         return self._table("video", "flow", ["time_ns", "asked_ns", "rate_bps", "buffer_ns", "playing"])
 
     @cached_property
+    def frames(self) -> ColumnTable:
+        """Every frame of a live video over RTP; one that is not complete has no `arrived_ns`."""
+        return self._table("frames", "flow", ["time_ns", "target_bps", "arrived_ns"])
+
+    @cached_property
     def probes(self) -> ColumnTable:
         """The answer to every ping."""
         return self._table("probes", "probe", ["time_ns", "rtt_ns"], optional=["target"])

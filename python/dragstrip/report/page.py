@@ -66,6 +66,7 @@ class Section:
     comparison: Table
     pings: Table | None
     videos: Table | None
+    live: Table | None
     transfers: Table | None
     pictures: Mapping[str, list[PageFigure]]
     has_figures: bool

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -14,30 +14,30 @@ from dragstrip.report.load import ColumnTable, RecordedFlow, flows_of, recording
 from dragstrip.report.series import Curve
 from dragstrip.report.timeline import WIDTHS, marks
 from dragstrip.results.comparison.setups import Contender, Setup, sampled_flows
-from dragstrip.results.comparison.video import SEEN, plays
+from dragstrip.results.comparison.video import SEEN, VideoColumn, plays
 
 PLAYERS_MAX = 8
 """Curves of more players than this hide each other."""
 
 
-def table(setup: Setup) -> Table | None:
-    """Return a row per contender that plays videos, or None if nobody does."""
-    players = [contender for contender in setup.contenders if plays(contender)]
+def table(setup: Setup, columns: Sequence[VideoColumn] = SEEN) -> Table | None:
+    """Return a row per contender with videos (with `LIVE`: with live ones), or None if nobody has some."""
+    players = [contender for contender in setup.contenders if plays(contender, columns[0].entry)]
     if not players:
         return None
     heads = [
         ("Flow" if setup.together else "Algorithm", ""),
-        *((metric.head, metric.meaning) for metric in SEEN),
+        *((metric.head, metric.meaning) for metric in columns),
     ]
     body = [
         [
             Cell(contender.title, colour=contender.colour, number=False),
-            *(Cell(metric.text(metric.of(contender))) for metric in SEEN),
+            *(Cell(metric.text(metric.of(contender))) for metric in columns),
         ]
         for contender in players
     ]
     caption = f"Medians over {setup.repeats} runs." if setup.repeats > 1 else ""
-    deciding = frozenset({heads[0][0], "Bit rate", "Stalls", "Stalled"})
+    deciding = frozenset({heads[0][0], "Bit rate", "Stalls", "Stalled", "Frame p95", "Late"})
     return Table(heads, body, caption, [contender.cc for contender in players], deciding)
 
 
@@ -64,6 +64,46 @@ def figure(setup: Setup) -> Figure | None:
         TimeLines(Axis("Time (s)", 0, setup.end_s, "s"), panels, WIDTHS[0], 120, marks(setup)),
         list(dict.fromkeys(player.cc for player, _, _ in players)),
     )
+
+
+def live_figure(setup: Setup) -> Figure | None:
+    """Draw target and frame delay of the live videos of each contender's first run; None without them."""
+    senders = list(_senders(setup))[:PLAYERS_MAX]
+    if not senders:
+        return None
+    unit = unit_for(max(float(curve.y.max()) for _, curve, _ in senders), RATES)
+    rates = [
+        _stroke(sender, Curve(curve.x, curve.y / unit.divisor), step=True) for sender, curve, _ in senders
+    ]
+    delays = [_stroke(sender, curve) for sender, _, curve in senders]
+    panels = [
+        Panel(Axis(f"Target ({unit.name})", 0, _top(rates), unit.name), rates),
+        Panel(Axis("Frame delay (ms)", 0, _top(delays) or 1.0, "ms"), delays),
+    ]
+    listed = quantity.listing(list(dict.fromkeys(sender.title for sender, _, _ in senders)))
+    return Figure(
+        "live-video",
+        "Live videos: target bit rate and frame delay",
+        f"Target bit rate of SCReAMv2 and delay of complete frames over time: {listed}.",
+        TimeLines(Axis("Time (s)", 0, setup.end_s, "s"), panels, WIDTHS[0], 120, marks(setup)),
+        list(dict.fromkeys(sender.cc for sender, _, _ in senders)),
+    )
+
+
+def _senders(setup: Setup) -> Iterator[tuple[Contender, Curve, Curve]]:
+    """Yield target in bit/s and delay in ms of each live video's complete frames, by time of capture."""
+    for contender in setup.contenders:
+        bout = contender.bouts[0]
+        for flow in sampled_flows(flows_of(bout)):
+            rows = recording_of(bout.run).frames
+            if flow.flow in rows.rows:
+                captured_ns = rows.column("time_ns", flow.flow)
+                delay_ms = (rows.column("arrived_ns", flow.flow) - captured_ns) / 1e6
+                complete = delay_ms >= 0
+                if not complete.any():
+                    continue
+                target = Curve(captured_ns / 1e9, rows.column("target_bps", flow.flow))
+                yield contender, target, Curve(captured_ns[complete] / 1e9, delay_ms[complete])
 
 
 def _top(strokes: list[Stroke]) -> float:

@@ -39,6 +39,7 @@ from dragstrip.results.comparison import span, verdict
 from dragstrip.results.comparison.ranking import ranking
 from dragstrip.results.comparison.setups import Setup, algorithms_of, setups_of
 from dragstrip.results.comparison.stats import rows_of
+from dragstrip.results.comparison.video import LIVE
 
 # Figures of more setups than this would make a page that nobody scrolls through: they get their table
 # only, and the page says so. A sweep's own figures are another matter.
@@ -141,6 +142,7 @@ def _section(
         comparison=tables.comparison(setup, rows),
         pings=tables.pings(setup),
         videos=video.table(setup),
+        live=video.table(setup, LIVE),
         transfers=transfers.table(setup),
         pictures={
             group: [page.page_figure(figure) for figure in groups.get(group, [])] for group in charts.GROUPS

@@ -39,6 +39,32 @@ class VideoResult(Entry):
 
 
 @dataclass(frozen=True)
+class LiveVideo(Entry):
+    """A live video over RTP, from the flow's start to its stop."""
+
+    frames: int
+    """Frames captured."""
+    target_bps: float | None
+    """Mean target bit rate of the frames; `null` without frames."""
+    bps: float
+    """Bits of the complete frames over the flow's life."""
+    delay_ms_p50: float | None
+    """Median time from a frame's capture to its last packet's arrival, of complete frames."""
+    delay_ms_p95: float | None
+    """95th percentile of that time."""
+    delay_ms_p99: float | None
+    """99th percentile of that time."""
+    late_100ms: float | None
+    """Share of the frames, from 0 to 1, that are not complete 100 ms after their capture."""
+    late_200ms: float | None
+    """The same of 200 ms."""
+    lost: float | None
+    """Share of the packets, from 0 to 1, that are lost; without those of the last second."""
+    breaker_s: float | None
+    """Time at which a circuit breaker of RFC 8083 would trip by loss (section 4.3); `null`: never."""
+
+
+@dataclass(frozen=True)
 class TransferResult(Entry):
     """Completion of a transfer."""
 
@@ -129,6 +155,8 @@ class FlowResult(Entry):
     """
     video: VideoResult | None = None
     """Quality of experience; only of a [video](../how-to/experiments.md#video)."""
+    rtp: LiveVideo | None = None
+    """A live video; only of a [video over RTP](../how-to/experiments.md#live-video)."""
     transfer: TransferResult | None = None
     """Completion; only of a flow with a size."""
     phases: Sequence[PhaseResult] | None = None
@@ -137,6 +165,7 @@ class FlowResult(Entry):
     READERS: ClassVar[Mapping[str, Reader]] = {
         "rtt_ms": entry_of(Percentiles),
         "video": entry_of(VideoResult),
+        "rtp": entry_of(LiveVideo),
         "transfer": entry_of(TransferResult),
         "phases": entries_of(PhaseResult),
     }
@@ -250,6 +279,20 @@ class Explanation(Entry):
 
 
 @dataclass(frozen=True)
+class Recovery(Entry):
+    """What follows a change of the path."""
+
+    at_s: float
+    """Time of the change; of several within a second, of the first."""
+    recovery_s: float | None
+    """Time from then to the first second in which all flows together get nine tenths of the path's rate;
+    `null`: none before the next change or the end.
+    """
+    span_s: float
+    """Time until the next change, or the end."""
+
+
+@dataclass(frozen=True)
 class RunResult(Entry):
     """A run with its summary."""
 
@@ -280,6 +323,8 @@ class RunResult(Entry):
     """Jain's index of the goodputs of all flows, from 0 to 1; `null` if they do not all compete."""
     why: Sequence[Explanation]
     """Explanations of the run, strongest cause first ([rules](../how-to/report.md#why))."""
+    recoveries: Sequence[Recovery] | None = None
+    """Recovery after each change of the path; only where something changes."""
 
     READERS: ClassVar[Mapping[str, Reader]] = {
         "flows": entries_of(FlowResult),
@@ -287,6 +332,7 @@ class RunResult(Entry):
         "queues": entries_of(QueueResult),
         "competing": entries_of(Competition),
         "why": entries_of(Explanation),
+        "recoveries": entries_of(Recovery),
     }
 
 
@@ -372,10 +418,12 @@ __all__ = [
     "FailureResult",
     "FlowResult",
     "FlowTableResult",
+    "LiveVideo",
     "Percentiles",
     "PhaseResult",
     "ProbeResult",
     "QueueResult",
+    "Recovery",
     "RunResult",
     "TransferResult",
     "VideoResult",

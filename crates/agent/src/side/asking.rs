@@ -59,6 +59,7 @@ impl Asking {
             Application::Bulk { .. }
             | Application::OnOff { .. }
             | Application::ConstantRate { .. }
+            | Application::Rtp { .. }
             | Application::Tunnel { .. }
             | Application::Program { .. } => return None,
         };

@@ -214,8 +214,10 @@ impl<'a> End<'a> {
             Application::RequestResponse { .. } | Application::Video { .. } => {
                 self.asking.as_mut().map_or(0, |asking| asking.ask(now_ns))
             }
-            // A tunnel is refused with the link that it carries; a program has no end of this kind.
+            // A tunnel is refused with the link that it carries, a video over RTP by the engine; a program has no end of
+            // this kind.
             Application::ConstantRate { .. }
+            | Application::Rtp { .. }
             | Application::Tunnel { .. }
             | Application::Program { .. } => 0,
         };
@@ -286,6 +288,7 @@ impl<'a> End<'a> {
                 | Application::RequestResponse { .. }
                 | Application::Video { .. }
                 | Application::ConstantRate { .. }
+                | Application::Rtp { .. }
                 | Application::Tunnel { .. }
                 | Application::Program { .. },
                 Role::Client | Role::Server,

@@ -408,6 +408,7 @@ impl<'a> Side<'a> {
             Application::Bulk { .. }
             | Application::RequestResponse { .. }
             | Application::Video { .. }
+            | Application::Rtp { .. }
             | Application::Tunnel { .. }
             | Application::Program { .. } => {}
         }

@@ -15,6 +15,7 @@ const RTTS_COLUMNS: u64 = 3;
 const PROBES_COLUMNS: u64 = 5;
 const QUEUES_COLUMNS: u64 = 7;
 const CC_STATE_COLUMNS: u64 = 4;
+const FRAMES_COLUMNS: u64 = 11;
 const SPP_COLUMNS: u64 = 4;
 const TCPSTAT_COLUMNS: u64 = 3;
 /// Columns kept for a packet that both captures contain.
@@ -52,6 +53,7 @@ impl Scenario {
             (rtts, RTTS_COLUMNS),
             (probes.fold(0, u64::saturating_add), PROBES_COLUMNS),
             (ticks.saturating_mul(self.links.len() as u64), QUEUES_COLUMNS),
+            (self.frames(), FRAMES_COLUMNS),
             (if self.record.cc_state { samples } else { 0 }, CC_VARIABLES * CC_STATE_COLUMNS),
             (captures * acks, SPP_COLUMNS + (1 + PACKETS_PER_ACK) * MATCHED_COLUMNS),
             (
@@ -63,6 +65,25 @@ impl Scenario {
         rows.iter()
             .map(|(rows, columns)| rows.saturating_mul(columns * COLUMN_BYTES))
             .fold(0, u64::saturating_add)
+    }
+
+    /// Frames of all videos over RTP.
+    fn frames(&self) -> u64 {
+        let frames = self.flows.iter().map(|flow| match flow.application {
+            Application::Rtp { fps, .. } => {
+                let stop_ns = flow.stop_ns.unwrap_or(self.duration_ns).min(self.duration_ns);
+                let life_ns = u128::from(stop_ns.saturating_sub(flow.start_ns));
+                (life_ns * u128::from(fps) / 1_000_000_000) as u64 + 1
+            }
+            Application::Bulk { .. }
+            | Application::OnOff { .. }
+            | Application::RequestResponse { .. }
+            | Application::Video { .. }
+            | Application::ConstantRate { .. }
+            | Application::Tunnel { .. }
+            | Application::Program { .. } => 0,
+        });
+        frames.fold(0, u64::saturating_add)
     }
 
     /// Checks that the recording will fit into `limit_bytes` of memory.
@@ -110,6 +131,7 @@ impl Scenario {
                 | Application::RequestResponse { .. }
                 | Application::Video { .. }
                 | Application::ConstantRate { .. }
+                | Application::Rtp { .. }
                 | Application::Tunnel { .. }
                 | Application::Program { .. } => room,
             };

@@ -63,6 +63,9 @@ fn packets(scenario: &Scenario, flow: &FlowSpec, topology: &Topology) -> (u64, u
         (Transport::Udp, Application::ConstantRate { datagram_bytes, .. }) => {
             (u64::from(*datagram_bytes) + 28 + ETHERNET_BYTES, 0)
         }
+        (Transport::Udp, Application::Rtp { packet_bytes, .. }) => {
+            (u64::from(*packet_bytes) + 28 + ETHERNET_BYTES, PACKET_BYTES_MIN)
+        }
         (Transport::Udp, _) => (0, 0),
     }
 }

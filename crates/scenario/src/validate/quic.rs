@@ -23,6 +23,7 @@ pub(super) fn check(
         Application::RequestResponse { .. }
         | Application::Video { .. }
         | Application::ConstantRate { .. }
+        | Application::Rtp { .. }
         | Application::Tunnel { .. }
         | Application::Program { .. } => report.add(
             format!("{at}.application.kind"),

@@ -11,6 +11,17 @@ use dragstrip_tcp::profiles::Sysctls;
 use dragstrip_units::{DURATION_MAX_NS, Duration, Report, tc};
 use std::collections::BTreeMap;
 
+/// Bit rates of a video over RTP: from what one packet per frame needs to what a studio sends.
+const RTP_RATE_MIN_BPS: u64 = 10_000;
+const RTP_RATE_MAX_BPS: u64 = 1_000_000_000;
+/// Most frames per second of a video over RTP.
+const FPS_MAX: u32 = 240;
+/// Least packet of a video over RTP: several of its headers.
+const RTP_PACKET_BYTES_MIN: u32 = 100;
+/// Room of a datagram that every host can reassemble (RFC 1122 §3.3.2): a report fits.
+const RTP_ROOM_MIN: u32 = 576 - 28;
+/// Frames have a size.
+const VARIATION_MAX: f64 = 0.9;
 /// Headers of IPv4 and UDP.
 const UDP_HEADERS_BYTES: u32 = 28;
 /// IPv4's header in front of ping's.
@@ -131,9 +142,25 @@ fn check_flow(
     check_pairing(transport, application, at, report);
     check_application(application, &format!("{at}.application"), report);
     check_alone(scenario, flow, at, report);
-    if let Application::ConstantRate { datagram_bytes, .. } = application {
+    let payload = match application {
+        Application::ConstantRate { datagram_bytes, .. } => {
+            Some(("datagram_bytes", datagram_bytes))
+        }
+        Application::Rtp { packet_bytes, .. } => Some(("packet_bytes", packet_bytes)),
+        Application::Bulk { .. }
+        | Application::OnOff { .. }
+        | Application::RequestResponse { .. }
+        | Application::Video { .. }
+        | Application::Tunnel { .. }
+        | Application::Program { .. } => None,
+    };
+    if let Some((field, bytes)) = payload {
         let room = mtu(scenario, topology, &[sender, receiver]).saturating_sub(UDP_HEADERS_BYTES);
-        report.at_most(format!("{at}.application.datagram_bytes"), *datagram_bytes, room);
+        report.at_most(format!("{at}.application.{field}"), *bytes, room);
+        if matches!(application, Application::Rtp { .. }) && room < RTP_ROOM_MIN {
+            let value = format!("rtp over an MTU of {} bytes", room + UDP_HEADERS_BYTES);
+            report.add(format!("{at}.application.kind"), value, "an MTU of 576 bytes at least");
+        }
     }
 }
 
@@ -239,31 +266,22 @@ fn check_alone(scenario: &Scenario, flow: &FlowSpec, at: &str, report: &mut Repo
     }
 }
 
-/// Datagrams at a constant rate are UDP's, everything else is TCP's.
+/// Datagrams and videos over RTP are UDP's, everything else is TCP's.
 fn check_pairing(transport: &Transport, application: &Application, at: &str, report: &mut Report) {
-    let is_constant_rate = match application {
-        Application::ConstantRate { .. } => true,
-        Application::Bulk { .. }
-        | Application::OnOff { .. }
-        | Application::RequestResponse { .. }
-        | Application::Video { .. }
-        | Application::Tunnel { .. }
-        | Application::Program { .. } => false,
-    };
     match transport {
-        Transport::Tcp { .. } if is_constant_rate => {
+        Transport::Tcp { .. } if application.is_datagrams() => {
             let field = format!("{at}.application.kind");
             report.add(
                 field,
-                "constant_rate over TCP",
+                format!("{} over TCP", kind(application)),
                 "bulk, on_off, request_response, video, tunnel or program over TCP",
             );
         }
-        Transport::Udp if !is_constant_rate => {
+        Transport::Udp if !application.is_datagrams() => {
             report.add(
                 format!("{at}.application.kind"),
                 format!("{} over UDP", kind(application)),
-                "constant_rate over UDP",
+                "constant_rate or rtp over UDP",
             );
         }
         Transport::Tcp { .. } | Transport::Quic { .. } | Transport::Udp => {}
@@ -277,6 +295,7 @@ const fn kind(application: &Application) -> &'static str {
         Application::RequestResponse { .. } => "request_response",
         Application::Video { .. } => "video",
         Application::ConstantRate { .. } => "constant_rate",
+        Application::Rtp { .. } => "rtp",
         Application::Tunnel { .. } => "tunnel",
         Application::Program { .. } => "program",
     }
@@ -303,6 +322,7 @@ fn check_application(application: &Application, at: &str, report: &mut Report) {
             report.rate(format!("{at}.rate_bps"), *rate_bps);
             report.at_least(format!("{at}.datagram_bytes"), *datagram_bytes, 1);
         }
+        Application::Rtp { .. } => check_rtp(application, at, report),
         Application::Tunnel { header_bytes } => {
             report.at_most(format!("{at}.header_bytes"), *header_bytes, TUNNEL_HEADER_BYTES_MAX);
         }
@@ -372,6 +392,30 @@ fn check_video(application: &Application, at: &str, report: &mut Report) {
         report.at_least(format!("{at}.request_bytes"), *request_bytes, REQUEST_BYTES_MIN);
     } else {
         report.amount(format!("{at}.request_bytes"), *request_bytes);
+    }
+}
+
+/// A video over RTP has a range of bit rates, frames, and packets in which a frame's part fits behind the header.
+fn check_rtp(application: &Application, at: &str, report: &mut Report) {
+    let Application::Rtp { min_bps, max_bps, fps, packet_bytes, variation, ecn: _ } = application
+    else {
+        return;
+    };
+    if !(RTP_RATE_MIN_BPS..=RTP_RATE_MAX_BPS).contains(min_bps) {
+        let expected = format!("from {RTP_RATE_MIN_BPS} (10kbit) to {RTP_RATE_MAX_BPS} (1gbit)");
+        report.add(format!("{at}.min_bps"), min_bps, expected);
+    }
+    if max_bps < min_bps || *max_bps > RTP_RATE_MAX_BPS {
+        let expected = format!("from min_bps ({min_bps}) to {RTP_RATE_MAX_BPS} (1gbit)");
+        report.add(format!("{at}.max_bps"), max_bps, expected);
+    }
+    if !(1..=FPS_MAX).contains(fps) {
+        report.add(format!("{at}.fps"), fps, format!("from 1 to {FPS_MAX}"));
+    }
+    report.at_least(format!("{at}.packet_bytes"), *packet_bytes, RTP_PACKET_BYTES_MIN);
+    if !(0.0..=VARIATION_MAX).contains(variation) {
+        let expected = format!("a number from 0 to {VARIATION_MAX}");
+        report.add(format!("{at}.variation"), variation, expected);
     }
 }
 

@@ -138,6 +138,10 @@ pub(crate) enum Target {
     Quic(u32),
     /// The receiving side of a UDP flow.
     Datagrams(u32),
+    /// The receiver of a video over RTP.
+    Rtp(u32),
+    /// Its sender, which takes reports.
+    Reports(u32),
     /// The host or router that answers a ping.
     Answerer(u32),
     /// The host that sent it.

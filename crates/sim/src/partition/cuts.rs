@@ -21,8 +21,8 @@ pub(crate) struct CutLinks {
 
 impl CutLinks {
     /// Selects the cuts of a scenario with at least `flows_min` flows. State that several parts would have to change
-    /// at one instant prevents cuts: shared media, tunnels, ARP, processors of several hosts, videos, whose server
-    /// knows the player's requests, programs, whose faults end a run, and QUIC, whose datagrams have bytes.
+    /// at one instant prevents cuts: shared media, tunnels, ARP, processors of several hosts, videos, whose two ends are
+    /// one state, programs, whose faults end a run, and QUIC, whose datagrams have bytes.
     pub fn of(scenario: &Scenario, flows_min: usize) -> Self {
         if scenario.flows.len() < flows_min
             || scenario.cold_arp
@@ -54,7 +54,7 @@ fn shares_processor(node: &NodeSpec) -> bool {
 }
 
 fn is_video(flow: &FlowSpec) -> bool {
-    matches!(flow.application, Application::Video { .. })
+    matches!(flow.application, Application::Video { .. } | Application::Rtp { .. })
 }
 
 /// The bytes of its datagrams lie in one world.

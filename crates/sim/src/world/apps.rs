@@ -30,6 +30,7 @@ impl<O: Observer> World<O> {
                 flow.carry = carry;
                 self.now + gap
             }
+            (FlowKind::Rtp { .. }, _) => self.step_rtp(index, phase),
             (FlowKind::Tcp { client, server }, app) => {
                 if phase == Phase::Waiting {
                     self.open(server);
@@ -46,6 +47,7 @@ impl<O: Observer> World<O> {
                 | App::OnOff { .. }
                 | App::RequestResponse { .. }
                 | App::Video { .. }
+                | App::Rtp
                 | App::Tunnel { .. },
             ) => Instant::NEVER,
         };
@@ -82,7 +84,9 @@ impl<O: Observer> World<O> {
                 self.write_until(client, total);
                 (Phase::Busy, Instant::NEVER)
             }
-            App::ConstantRate { .. } | App::Tunnel { .. } => (Phase::Busy, Instant::NEVER),
+            App::ConstantRate { .. } | App::Rtp | App::Tunnel { .. } => {
+                (Phase::Busy, Instant::NEVER)
+            }
         };
         self.flows[index].phase = next_phase;
         next

@@ -8,6 +8,7 @@ mod parts;
 mod probes;
 mod programs;
 mod quic;
+mod rtp;
 mod tick;
 mod tunnel;
 mod video;
@@ -327,6 +328,12 @@ impl<O: Observer> World<O> {
                 arrivals.new_bytes += u64::from(datagram.len);
                 arrivals.total_new_bytes += u64::from(datagram.len);
             }
+            (Target::Rtp(flow), Body::Udp(datagram)) => {
+                self.deliver_rtp(flow as usize, *datagram, class.ecn(), frame);
+            }
+            (Target::Reports(flow), Body::Udp(datagram)) => {
+                self.deliver_report(flow as usize, datagram.number);
+            }
             (Target::Quic(endpoint), Body::Quic(datagram)) => {
                 self.deliver_quic(endpoint as usize, *datagram, frame);
             }
@@ -342,6 +349,8 @@ impl<O: Observer> World<O> {
                 | Target::Agent(_)
                 | Target::Quic(_)
                 | Target::Datagrams(_)
+                | Target::Rtp(_)
+                | Target::Reports(_)
                 | Target::Answerer(_)
                 | Target::Asker(_),
                 Body::Tcp(_) | Body::Udp(_) | Body::Quic(_) | Body::Icmp(_),
@@ -449,6 +458,7 @@ impl<O: Observer> World<O> {
             App::Bulk { bytes: None }
             | App::OnOff { .. }
             | App::ConstantRate { .. }
+            | App::Rtp
             | App::Tunnel { .. } => {}
         }
     }

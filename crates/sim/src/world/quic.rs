@@ -160,6 +160,7 @@ impl<O: Observer> World<O> {
             App::RequestResponse { .. }
             | App::Video { .. }
             | App::ConstantRate { .. }
+            | App::Rtp
             | App::Tunnel { .. } => (Phase::Busy, Instant::NEVER),
         };
         self.flows[index].phase = next_phase;

@@ -211,6 +211,10 @@ def without_a_kernel(
             expected = "tcp or udp: a kernel has no QUIC, and its stacks run in the engine sim"
             refusals.append(Refusal(f"flow {flow['label']}: protocol", "quic", expected))
             continue
+        if flow["application"]["kind"] == "rtp":
+            expected = "another application: a video over RTP (SCReAMv2) runs only in the engine sim"
+            refusals.append(Refusal(f"flow {flow['label']}: application.kind", "rtp", expected))
+            continue
         for field in ("cc", "receiver_cc"):
             cc = flow["transport"].get(field)
             if cc is not None and alike(cc) not in map(alike, algorithms) and cc in _core.ALGORITHMS:

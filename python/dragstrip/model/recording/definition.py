@@ -111,8 +111,21 @@ SCHEMA: Mapping[str, Mapping[str, Column]] = {
         "waited_ns": Column("int", False, "ns"),
         "playing": Column("bool", False, ""),
     },
+    "frames": {
+        "time_ns": Column("int", False, "ns"),
+        "flow": Column("int", False, ""),
+        "target_bps": Column("int", False, "bit/s"),
+        "bytes": Column("int", False, "B"),
+        "packets": Column("int", False, "1"),
+        "sent": Column("int", False, "1"),
+        "arrived": Column("int", False, "1"),
+        "arrived_ns": Column("int", True, "ns"),
+        "window_bytes": Column("int", False, "B"),
+        "srtt_ns": Column("int", True, "ns"),
+        "queue_delay_ns": Column("int", False, "ns"),
+    },
 }
 """Every table's columns, in order."""
 
-LATER = frozenset({"video"})
+LATER = frozenset({"video", "frames"})
 """Tables that came after the first recordings: one without rows is not written."""

@@ -135,8 +135,8 @@ CLAUSES = (
         "Real-time congestion control",
         "SHOULD",
         "Does it live with deployed real-time media?",
-        ("users-call-*", "starvation-udp-*"),
-        ("beside a media flow that adapts its rate (RFC 8298, RFC 8888)", "circuit breakers of RFC 8083"),
+        ("users-media-*", "users-call-*", "starvation-udp-*"),
+        ("beside Google's congestion control (GCC) and NADA (RFC 8698)",),
     ),
     Clause(
         "5.2.3",
@@ -239,8 +239,7 @@ CLAUSES = (
         "Paths with varying delay",
         "SHOULD",
         "How does it behave when the least delay changes?",
-        ("changes-rtt-*", "changes-short-long-*"),
-        ("periodic changes, as of satellites every 15 s",),
+        ("changes-rtt-*", "changes-short-long-*", "changes-handover-*"),
     ),
     Clause(
         "7.4",

@@ -190,6 +190,26 @@ def _video(name: str, summary: Summary) -> float | None:
     return sum(values) / len(values) if values else None
 
 
+def _live(name: str, summary: Summary) -> float | None:
+    """The mean of a figure of the live videos over RTP among a run's flows."""
+    values = [flow["rtp"][name] for flow in summary["flows"] if flow.get("rtp")]
+    figures = [float(value) for value in values if value is not None]
+    return sum(figures) / len(figures) if figures else None
+
+
+def _breaker(summary: Summary, scenario: Scenario) -> float | None:
+    del scenario
+    live = [flow["rtp"] for flow in summary["flows"] if flow.get("rtp")]
+    return float(sum(video["breaker_s"] is not None for video in live)) if live else None
+
+
+def _recovery(summary: Summary, scenario: Scenario) -> float | None:
+    del scenario
+    entries = summary.get("recoveries") or []
+    times = [entry["span_s"] if entry["recovery_s"] is None else entry["recovery_s"] for entry in entries]
+    return sum(times) / len(times) if times else None
+
+
 def _wasted(summary: Summary, scenario: Scenario) -> float | None:
     flows = subjects(summary, scenario)
     sent = sum(flow["segments_sent"] for flow in flows) * PAYLOAD_BYTES
@@ -313,6 +333,46 @@ VIDEO_STALLED = RowFigure(
     lambda summary, _: _video("stall_s", summary),
     "mean flows[].video.stall_s of the flows that are videos",
     0.1,
+)
+RECOVERY = RowFigure(
+    "recovery",
+    "s",
+    False,
+    _recovery,
+    "mean recoveries[].recovery_s, or span_s where it is null",
+    0.1,
+)
+LIVE_RATE = RowFigure(
+    "rate",
+    "Mbit/s",
+    True,
+    lambda summary, _: None if (bps := _live("bps", summary)) is None else bps / 1e6,
+    "mean flows[].rtp.bps of the live videos",
+    0.05,
+)
+LIVE_DELAY = RowFigure(
+    "frame p95",
+    "ms",
+    False,
+    lambda summary, _: _live("delay_ms_p95", summary),
+    "mean flows[].rtp.delay_ms_p95 of the live videos",
+    1.0,
+)
+LIVE_LATE = RowFigure(
+    "late",
+    "of the frames",
+    False,
+    lambda summary, _: _live("late_200ms", summary),
+    "mean flows[].rtp.late_200ms of the live videos",
+    0.005,
+)
+LIVE_BREAKER = RowFigure(
+    "breaker",
+    "tripped",
+    False,
+    _breaker,
+    "number of flows[].rtp.breaker_s that are not null: circuit breakers of RFC 8083 4.3",
+    0.5,
 )
 VIDEO_STARTUP = RowFigure(
     "start-up",

@@ -59,7 +59,10 @@ class Untested:
 
 
 UNTESTED = (
-    Untested("multipath and circuit breakers (RFC 9743 7.2, 7.10)", "not modelled"),
+    Untested("multipath (RFC 9743 7.10)", "not modelled"),
+    Untested(
+        "network transport circuit breakers (RFC 9743 7.2, RFC 8084)", "not modelled; RTP's are (RFC 8083)"
+    ),
     Untested("receivers that lie: ACK division, optimistic ACKs (RFC 9743 7.6)", "receivers are honest here"),
     Untested("host CPU, pacing and offload of real network cards", "a simulator has none"),
     Untested("real radio: fading, handover, recorded cellular traces", "no traces ship with the program"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dragstrip.studies.passport.figures import COMPLETION, GOODPUT, PING_P95, RESENT
+from dragstrip.studies.passport.figures import COMPLETION, GOODPUT, PING_P95, RECOVERY, RESENT
 from dragstrip.studies.passport.rows import PLACE, PassportPath, PassportRow, RowRule, Scenario, rated
 
 NAME = "changes"
@@ -13,6 +13,7 @@ STEPS = RowRule("K", "heistp/l4s-tests: rate steps; RFC 9743 7.9")
 TESTS = RowRule("K", "draft-huitema-ccwg-c4-test")
 JOINT = RowRule("K", "RFC 9743 7.9: rate and delay change together, and what is in flight is lost")
 MEDIA = RowRule("K", "RFC 8867 5.1, ten times the rate and four times the pace")
+HANDOVER = RowRule("K", "RFC 9743 7.3, 7.8: a satellite's handover every 15 s (Starlink's interval)")
 TRANSIENT = RowRule("K", "draft-irtf-iccrg-tcpeval-01: transients; RFC 9743 7.8")
 WIRELESS = RowRule("K", "RFC 9743 6.4; RFC 8869")
 
@@ -87,10 +88,30 @@ def rows() -> Iterator[PassportRow]:
     ):
         path = PassportPath(first, 100, 1, 30).with_(change=changes)
         yield from rated(NAME, key, title, path.scenario(), (GOODPUT, TRANSIENT), quick=key == "capacity-up")
+    yield from _handovers()
     yield from _wireless()
 
 
 DROP = ["1.5s rate=2.5mbit", "3.5s rate=5mbit"]
+
+
+def _handovers() -> Iterator[PassportRow]:
+    """Every 15 s a link of a satellite is away for 50 or 200 ms, and comes back with another round trip."""
+    for key, gap_ms in (("short", 50), ("long", 200)):
+        changes = []
+        for number, rtt_ms in enumerate((60, 40, 60, 40), start=1):
+            back_s = 15 * number + gap_ms / 1000
+            changes += [f"{15 * number}s state=down", f"{back_s:g}s state=up rtt={rtt_ms}ms"]
+        path = PassportPath(50, 40, 1, 75).with_(change=changes)
+        yield from rated(
+            NAME,
+            f"handover-{key}",
+            f"50 Mbit/s, every 15 s {gap_ms} ms without a link and another round trip, 40 or 60 ms",
+            path.scenario(),
+            (RECOVERY, HANDOVER),
+            (GOODPUT, HANDOVER),
+            (RESENT, HANDOVER),
+        )
 
 
 def _wireless() -> Iterator[PassportRow]:

@@ -7,6 +7,10 @@ from typing import Any
 
 from dragstrip.studies.passport.figures import (
     GOODPUT,
+    LIVE_BREAKER,
+    LIVE_DELAY,
+    LIVE_LATE,
+    LIVE_RATE,
     MEAN_COMPLETION,
     MOS,
     NEIGHBOUR,
@@ -142,6 +146,7 @@ def _short() -> Iterator[PassportRow]:
         (GOODPUT, RowRule("K", "RFC 8867 5.7")),
     )
     yield from _videos()
+    yield from _live()
 
 
 SHARP = RowRule("K", "Huang et al. (BBA-0), SIGCOMM 2014; RFC 9743 5.1.5")
@@ -183,4 +188,34 @@ def _videos() -> Iterator[PassportRow]:
         path.scenario(player("{a}"), "cubic", subjects=1),
         (VIDEO_RATE, SHARP),
         (VIDEO_STALLED, SMOOTH),
+    )
+
+
+MEDIA = RowRule("K", "RFC 9743 5.2.2: beside SCReAMv2, draft-johansson-ccwg-rfc8298bis-screamv2")
+UNTRIPPED = RowRule("P", "RFC 9743 5.2.2, RFC 8083 4.3: the media's circuit breaker stays closed", most=0.0)
+
+
+def _live() -> Iterator[PassportRow]:
+    """A live video of 150 kbit/s to 5 Mbit/s and 30 frames a second; it is there from the start."""
+    video = {"application": {"kind": "rtp"}, "label": "media"}
+    for bdp in (1, 4):
+        path = PassportPath(5, 40, bdp, 60)
+        yield from rated(
+            NAME,
+            f"media-{bdp}bdp",
+            f"a live video with SCReAMv2 beside its bulk flow at {path.name}",
+            path.scenario("{a}", video, subjects=1),
+            (LIVE_RATE, MEDIA),
+            (LIVE_DELAY, MEDIA),
+            (LIVE_LATE, MEDIA),
+            (LIVE_BREAKER, UNTRIPPED),
+        )
+    path = PassportPath(10, 40, 1, 60).with_(queue="fq_codel")
+    yield from rated(
+        NAME,
+        "media-fq-codel",
+        f"a live video with SCReAMv2 beside its bulk flow at {path.name}",
+        path.scenario("{a}", video, subjects=1),
+        (LIVE_RATE, MEDIA),
+        (LIVE_DELAY, MEDIA),
     )
