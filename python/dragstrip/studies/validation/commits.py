@@ -160,7 +160,7 @@ def section(answered: Sequence[CommitAnswer]) -> Iterator[str]:
     for answer in answered:
         commit = answer.commit
         figure = f"{commit.cell}: {BY_KEY[commit.quantity].title}" if commit.cell else "–"
-        values = " → ".join(f"{value:.4g}" for value in answer.values.values()) or "–"
+        values = " → ".join(_measured(commit.quantity, value) for value in answer.values.values()) or "–"
         cells = (
             commit.commit,
             commit.release,
@@ -189,6 +189,11 @@ def document(answered: Sequence[CommitAnswer]) -> list[Json]:
         }
         for answer in answered
     ]
+
+
+def _measured(quantity: str, value: float) -> str:
+    """Return a figure in words; goodput in Mbit/s."""
+    return f"{value / 1e6:.4g} Mbit/s" if quantity == "goodput" else f"{value:.4g}"
 
 
 def _verdict(answer: CommitAnswer) -> str:
