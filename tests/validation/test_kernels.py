@@ -53,7 +53,11 @@ def test_what_differs_is_told_and_what_does_not_is_counted(other: str, tmp_path:
     told = list(kernels.lines(found))
     assert told[0] == f"linux-6 against {OWN}: 2 cells"
     assert any(line.startswith(f"{OWN} -> {other}: 1 of ") for line in told)
-    assert told[-1].startswith(f"  {CELL}: goodput ")
+    (line,) = [line for line in told if line.startswith(f"  {CELL}: ")]
+    assert line.startswith(f"  {CELL}: goodput ")
+    named, *entries = told[told.index(line) + 1 :]
+    assert named.startswith("commits named by their figures: ")
+    assert len(entries) == len(found.commits) > 5
     kernels.page(found, tmp_path / "kernels.md")
     page = (tmp_path / "kernels.md").read_text()
     assert f"| {CELL} | goodput " in page

@@ -151,8 +151,8 @@ def section(answered: Sequence[CommitAnswer]) -> Iterator[str]:
         f"Of {len(answered)} commits, figures alone name the kernels between which {count} came; {right} of "
         "these intervals hold the commit's release. A commit is named where its figure moves beyond the "
         "limit, in the direction in which the change moves it in the simulator, between one pair of kernels. "
-        "The cells were chosen with the recordings at hand: figures and changes agree, but this is no "
-        "blind test."
+        "The grid's cells were chosen with their recordings at hand, so that they are no blind test; cells "
+        "of `validation/commits` were chosen by the simulator and recorded afterwards."
     )
     yield from (*textwrap.wrap(about, 110), "")
     yield "| commit | release | change | figure | by kernel | came | why |"
@@ -160,7 +160,7 @@ def section(answered: Sequence[CommitAnswer]) -> Iterator[str]:
     for answer in answered:
         commit = answer.commit
         figure = f"{commit.cell}: {BY_KEY[commit.quantity].title}" if commit.cell else "–"
-        values = " → ".join(f"{value:.4g}" for value in answer.values.values()) or "–"
+        values = " → ".join(_measured(commit.quantity, value) for value in answer.values.values()) or "–"
         cells = (
             commit.commit,
             commit.release,
@@ -189,6 +189,11 @@ def document(answered: Sequence[CommitAnswer]) -> list[Json]:
         }
         for answer in answered
     ]
+
+
+def _measured(quantity: str, value: float) -> str:
+    """Return a figure in words; goodput in Mbit/s."""
+    return f"{value / 1e6:.4g} Mbit/s" if quantity == "goodput" else f"{value:.4g}"
 
 
 def _verdict(answer: CommitAnswer) -> str:
