@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -106,7 +107,9 @@ GRAPHS: dict[str, tuple[list[Any], dict[str, np.ndarray]]] = {
             node("Tanh", "i", "k"),
             node("Gemm", "k e", "l", alpha=0.5),
             node("Constant", "", "two", value=numpy_helper.from_array(np.float32(2.0))),
-            node("Mul", "l two", "n"),
+            node("Constant", "", "three", value_float=3.0),
+            node("Mul", "l two", "doubled"),
+            node("Mul", "three doubled", "n"),
             node("Sub", "f n", "o"),
             node("Tanh", "o", "out"),
         ],
@@ -251,6 +254,18 @@ def test_a_file_of_something_else_is_refused_by_name(tmp_path: Path) -> None:
     result = ended("compare", "--policy", str(file), "mine")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.strip() == f"error: {file}: is no file of ONNX"
+
+
+def test_the_pages_example_makes_a_policy_of_a_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[1] / "docs/how-to/learning.md").read_text()
+    (block,) = re.findall(r"```python\n(import json, onnx\n.*?)```", page, re.DOTALL)
+    nodes, constants = [node("Gemm", "x a b", "out")], {"a": weights(20, 1), "b": weights(1)}
+    saved(tmp_path, nodes, constants, inputs=20, head=None).rename(tmp_path / "net.onnx")
+    monkeypatch.chdir(tmp_path)
+    exec(block, {})  # noqa: S102 - the page is this repository's
+    assert dragstrip.program("net", Path("net.onnx")).name == "net"
 
 
 def test_without_the_package_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,6 +140,12 @@ def test_figures_and_draws_are_in_the_infos() -> None:
         ({"agents": ["+soon"]}, 'got "agent+soon"'),
         ({"tick": "0ms"}, "tick: got '0ms', expected a time above 0"),
         ({"tick": "1rtt"}, "tick: got '1rtt', expected a time above 0"),
+        (
+            {"agents": ["+2s"], "stop": ["1s"]},
+            "stop: got '1s', expected a time after the agent's start",
+        ),
+        ({"agents": True}, "agents: got True, expected a number from 1 to 1000"),
+        ({"size": ["x", None]}, "size: got 'x', expected a number of bytes"),
         ({"size": [1]}, "size: got [1], expected a list of 2, one for each agent"),
         ({"size": [0, None]}, "size: got 0, expected a number of bytes, at least 1"),
         ({"stop": ["x", None]}, "stop: got 'x', expected a time above 0"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import subprocess
 import sys
@@ -185,6 +186,11 @@ def test_two_searches_do_not_share_a_log(tmp_path: Path) -> None:
         return []
 
     dragstrip.search(propose, log=log, **QUICK)
+
+
+def test_the_examples_of_the_page_print_what_it_says() -> None:
+    failed, tried = doctest.testfile(str(ROOT / "docs/how-to/search.md"), module_relative=False)
+    assert (failed, tried > 3) == (0, True)
 
 
 @pytest.mark.parametrize("example", ["model.py", "constants.py"])

@@ -146,7 +146,7 @@ def _constants(graph: Any) -> dict[str, Floats]:
     for node in graph.node:
         if node.op_type == "Constant":
             tensors += [(node.output[0], entry.t) for entry in node.attribute if entry.name == "value"]
-    constants = {}
+    constants = _short_constants(graph)
     for name, tensor in tensors:
         try:
             values = numpy_helper.to_array(tensor)
@@ -156,6 +156,20 @@ def _constants(graph: Any) -> dict[str, Floats]:
         if values.dtype.kind in "fiub":
             constants[name] = values.astype(np.float64)
     return constants
+
+
+def _short_constants(graph: Any) -> dict[str, Floats]:
+    """Return the values of constants that are written as numbers instead of a tensor, by name."""
+    import numpy as np
+
+    fields = {"value_float": "f", "value_floats": "floats", "value_int": "i", "value_ints": "ints"}
+    return {
+        node.output[0]: np.array(getattr(entry, fields[entry.name]), np.float64)
+        for node in graph.node
+        if node.op_type == "Constant"
+        for entry in node.attribute
+        if entry.name in fields
+    }
 
 
 def _chain(graph: Any, constants: dict[str, Floats]) -> tuple[list[tuple[Any, bool]], int]:

@@ -191,10 +191,10 @@ def _transfers(
 ) -> list[AgentFlow]:
     """The agents' flows; raises `BadInputError` for a word or a list that is wrong."""
     words: list[Any] = []
-    if isinstance(agents, int):
-        words = [""] * (agents if 1 <= agents <= AGENTS_MAX else 0)
-    elif _is_list(agents):
+    if isinstance(agents, Sequence) and not isinstance(agents, str):
         words = list(agents)
+    elif isinstance(agents, int) and not isinstance(agents, bool) and 1 <= agents <= AGENTS_MAX:
+        words = [""] * agents
     if not 1 <= len(words) <= AGENTS_MAX:
         expected = f"a number from 1 to {AGENTS_MAX}, or a list of words such as '+2s'"
         raise BadInputError("agents", Raw(repr(agents)[:40]), expected)
@@ -207,6 +207,9 @@ def _transfers(
             expected = f"a list of {len(words)}, one for each agent"
             raise BadInputError(name, Raw(repr(entries)[:40]), expected)
     sizes = size or [None] * len(words)
+    for entry in sizes:
+        if entry is not None and (not isinstance(entry, int) or isinstance(entry, bool)):
+            raise BadInputError("size", entry, "a number of bytes, at least 1, or None")
     stops = [None if time is None else _time_ns("stop", time) for time in stop or [None] * len(words)]
     return [AgentFlow(*parts) for parts in zip(words, sizes, stops, strict=True)]
 

@@ -174,6 +174,8 @@ def _trained(scenario: Mapping[str, Any], transfers: Sequence[AgentFlow]) -> dic
                 raise BadInputError("size", transfer.size, "a number of bytes, at least 1")
             flow["application"] = {"kind": "bulk", "bytes": transfer.size}
         if transfer.stop_ns is not None:
+            if transfer.stop_ns <= flow.get("start_ns", 0):
+                raise BadInputError("stop", f"{transfer.stop_ns / 1e9:g}s", "a time after the agent's start")
             flow["stop_ns"] = transfer.stop_ns
     return document
 
