@@ -50,8 +50,8 @@ class BpfProgram:
 def bpf_source(text: str, name: str) -> BpfProgram:
     """A policy's text as a congestion control for the kernel, called `name`.
 
-    Raises `BadInputError` for a text that is no policy, for a name that the kernel does not take, and for a part
-    of a policy that the kernel's agent does not have.
+    Raises `BadInputError` for a text that is no policy, for a name that the kernel does not take, and for a
+    part of a policy that the kernel's agent does not have.
     """
     if not NAME.fullmatch(name):
         raise BadInputError("name", name, "letters, digits, _ and ., 15 at most: the kernel takes no other")
