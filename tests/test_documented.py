@@ -84,7 +84,7 @@ def parsed(words: list[str]) -> None:
         context = command.make_context(name, rest, parent=context)
 
 
-READERS_OWN = "what its reader writes; test_dependencies, test_skeletons and the vm's tests make one"
+READERS_OWN = "what its reader writes; test_dependencies, test_skeletons, test_learning_examples and the vm's tests make one"
 OF_READERS = (
     "my-exp",
     "home",
@@ -93,6 +93,8 @@ OF_READERS = (
     "my-exp:factor=4",
     "my_cc.rs",
     "bpf/my_exp.bpf.c",
+    "mine.json",
+    "my_delay.bpf.c",
     "pfifo_head_drop limit 50",
 )
 """Algorithms and disciplines of the pages that a clone does not have."""
@@ -140,7 +142,7 @@ def test_a_comparison_means_something(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "commute.trace").write_text("1\n2\n")
     words = shlex.split(line)
-    for folder in ("programs", "bpf"):
+    for folder in ("programs", "bpf", "docs"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     if names_readers_own(words):
         pytest.skip(READERS_OWN)

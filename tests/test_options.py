@@ -12,7 +12,8 @@ from dragstrip.cli import app
 from tools import reference
 
 EXCEPTIONS = {
-    ("--out", "play"): "writes a single page, all others write a folder",
+    ("--out", "play"): "writes a single page, where others write a folder",
+    ("--out", "policy-bpf"): "writes a single C file",
     ("--program", "run"): "FILE.rs: an experiment itself names texts",
     ("--program", "passport"): "FILE: a text or Rust, where the others take texts alone",
     ("--program", "attack"): "FILE: a text or Rust, where the others take texts alone",

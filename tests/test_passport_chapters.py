@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from dragstrip.studies.passport.verdicts import holds, value
 RENO = "on loss { ssthresh = max(cwnd / 2, 2) }\non ack { "
 USED = RENO + "if limited { cwnd = cwnd + acked } }"
 UNUSED = RENO + "cwnd = cwnd + acked }"
+
+ROOT = Path(__file__).parents[1]
 
 
 def figure(row: PassportRow, word: str, text: str = "") -> float:
@@ -99,6 +102,15 @@ def test_a_mixed_row_has_every_number_of_senders_once_for_each_set_of_starts() -
     starts = [tuple(flow["start_ns"] for flow in run.scenario["flows"]) for run in plan.runs]
     assert len(set(starts)) == 6
     assert all(len(set(starts[at : at + 11])) == 1 for at in range(0, 66, 11))
+
+
+def test_a_mixed_row_takes_an_algorithm_as_a_text() -> None:
+    """The senders' flows stand in alternatives, which are written when the program is known."""
+    row = row_of(mixed.rows(), "mixed-1bdp-bias-10")
+    text = (ROOT / "programs/my-delay.json").read_text()
+    plan = runs.planned(row.scenario, Subject("mine", (("mine", text),)))
+    used = [run.scenario.get("programs") for run in plan.runs]
+    assert used == ([None] + [{"mine": text}] * 10) * 6
 
 
 def test_vegas_yields_to_cubic_in_a_mix() -> None:

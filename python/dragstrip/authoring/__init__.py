@@ -1,1 +1,1 @@
-"""An author's own algorithm or discipline: skeletons in a clone, and Rust files compiled for one command."""
+"""An author's own algorithm or discipline: skeletons, compiled Rust files, policies for the kernel."""

@@ -8,7 +8,7 @@ here: the steps, figures and hooks of an agent in the kernel (bpf/policy.h), and
 from __future__ import annotations
 
 from dragstrip.authoring.policies.fixed import FixedModel
-from dragstrip.authoring.policies.source import Source, bpf_source
+from dragstrip.authoring.policies.source import BpfProgram, bpf_source
 
-__all__ = ["FixedModel", "Source", "bpf_source"]
+__all__ = ["BpfProgram", "FixedModel", "bpf_source"]
 """The functions and classes that commands use."""

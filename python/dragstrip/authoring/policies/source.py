@@ -34,7 +34,7 @@ POWERS = tuple(round(2 ** (step / 64) * (1 << 30)) for step in range(65))
 
 
 @dataclass(frozen=True)
-class Source:
+class BpfProgram:
     """A BPF program, and how far its model is from floating point.
 
     `error_max` and `error_mean` are differences of actions over drawn observations: of the action's unit, or
@@ -47,11 +47,11 @@ class Source:
     error_mean: float
 
 
-def bpf_source(text: str, name: str) -> Source:
+def bpf_source(text: str, name: str) -> BpfProgram:
     """A policy's text as a congestion control for the kernel, called `name`.
 
-    Raises `BadInputError` for a text that is no policy, for a name that the kernel does not take, and for a part
-    of a policy that the kernel's agent does not have.
+    Raises `BadInputError` for a text that is no policy, for a name that the kernel does not take, and for a
+    part of a policy that the kernel's agent does not have.
     """
     if not NAME.fullmatch(name):
         raise BadInputError("name", name, "letters, digits, _ and ., 15 at most: the kernel takes no other")
@@ -73,7 +73,7 @@ def bpf_source(text: str, name: str) -> Source:
         *_action_lines(policy),
         '#include "policy.h"',
     ]
-    return Source("\n".join(parts) + "\n", name, float(differences.max()), float(differences.mean()))
+    return BpfProgram("\n".join(parts) + "\n", name, float(differences.max()), float(differences.mean()))
 
 
 def _policy(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
