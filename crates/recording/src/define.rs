@@ -40,6 +40,9 @@ impl TableDef {
     }
 }
 
+/// Rows that wait for their columns, in [`Samples::stage`](crate::Samples::stage): 20 KiB of `samples`.
+pub(crate) const STAGED_ROWS: usize = 128;
+
 /// Makes of each table: its definition, a type with a growing column per field, a type for a row of it.
 macro_rules! tables {
     ($(
@@ -53,6 +56,7 @@ macro_rules! tables {
             pub struct $table {
                 $(#[doc = $meaning] pub $column: $store,)+
                 rows: usize,
+                staged: Vec<$row>,
             }
 
             #[doc = concat!("A row of [`", stringify!($table), "`].")]
@@ -65,12 +69,36 @@ macro_rules! tables {
                 /// Adds a row and gives its number.
                 #[inline]
                 pub fn push(&mut self, row: $row) -> usize {
+                    debug_assert!(self.staged.is_empty(), "rows keep their order");
                     $(self.$column.push(row.$column);)+
                     self.rows += 1;
                     self.rows - 1
                 }
 
-                fn finish(self) -> Table {
+                /// Adds a row that the columns have only after [`Writer::settle`] or once the table is finished: for a
+                /// row per ACK. Columns that grow by a value each evict one another from the nearest cache, for they
+                /// lie alike in their pages.
+                #[inline]
+                pub fn stage(&mut self, row: $row) {
+                    if self.staged.len() == self.staged.capacity() {
+                        self.settle();
+                        self.staged.reserve_exact(STAGED_ROWS);
+                    }
+                    self.staged.push(row);
+                }
+
+                #[cold]
+                fn settle(&mut self) {
+                    if self.staged.is_empty() {
+                        return;
+                    }
+                    $(self.$column.extend(self.staged.iter().map(|row| row.$column));)+
+                    self.rows += self.staged.len();
+                    self.staged.clear();
+                }
+
+                fn finish(mut self) -> Table {
+                    self.settle();
                     Table {
                         name: stringify!($name),
                         columns: vec![
@@ -119,6 +147,11 @@ macro_rules! tables {
         }
 
         impl Writer {
+            /// Moves all staged rows into their columns, so that these can be read meanwhile.
+            pub fn settle(&mut self) {
+                $(self.$name.settle();)+
+            }
+
             /// The finished tables.
             #[must_use]
             pub fn finish(self) -> Recording {

@@ -133,6 +133,9 @@ pub trait Store: Default {
     /// Adds a value.
     fn push(&mut self, value: Self::Value);
 
+    /// Adds several.
+    fn extend(&mut self, values: impl ExactSizeIterator<Item = Self::Value>);
+
     /// The finished column.
     fn finish(self) -> Data;
 }
@@ -164,6 +167,10 @@ macro_rules! plain_store {
             #[inline]
             fn push(&mut self, value: $value) {
                 self.0.push(value);
+            }
+
+            fn extend(&mut self, values: impl ExactSizeIterator<Item = $value>) {
+                self.0.extend(values);
             }
 
             fn finish(self) -> Data {
@@ -213,6 +220,10 @@ impl Store for MaybeInt {
         self.0.push(value.unwrap_or(Data::NULL));
     }
 
+    fn extend(&mut self, values: impl ExactSizeIterator<Item = Option<i64>>) {
+        self.0.extend(values.map(|value| value.unwrap_or(Data::NULL)));
+    }
+
     fn finish(self) -> Data {
         Data::Int(self.0)
     }
@@ -238,6 +249,10 @@ impl Store for Key {
     #[inline]
     fn push(&mut self, value: u32) {
         self.0.push(value);
+    }
+
+    fn extend(&mut self, values: impl ExactSizeIterator<Item = u32>) {
+        self.0.extend(values);
     }
 
     fn finish(self) -> Data {
@@ -285,6 +300,10 @@ impl Store for Text {
     #[inline]
     fn push(&mut self, word: Word) {
         self.index.push(word.0 as i32);
+    }
+
+    fn extend(&mut self, words: impl ExactSizeIterator<Item = Word>) {
+        self.index.extend(words.map(|word| word.0 as i32));
     }
 
     fn finish(self) -> Data {

@@ -3,7 +3,7 @@
 //! A new column stands at the end of its table, a new table at the end of the list. `cargo xtask generate` then writes
 //! what follows from it. What that means for the format: `docs/decisions/0013-a-recording-only-grows.md`.
 
-use crate::define::{TableDef, tables};
+use crate::define::{STAGED_ROWS, TableDef, tables};
 use crate::recording::{Column, Recording, Table};
 use crate::stores::{Flag, Float, Int, Key, MaybeInt, Store, Text};
 
@@ -129,7 +129,7 @@ pub const LATER: &[&str] = &["video", "frames"];
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Data, Kind};
+    use crate::{Data, Kind, Word};
 
     fn a_row_each() -> Writer {
         let mut writer = Writer::default();
@@ -159,6 +159,37 @@ mod tests {
         assert_eq!(probes.columns[3].data, Data::Int(vec![Data::NULL]));
         assert_eq!(rtts.columns[1].data, Data::Int(vec![3]));
         assert_eq!(cc_state.columns[3].data, Data::Float(vec![0.5]));
+    }
+
+    #[test]
+    fn staged_rows_are_those_that_are_pushed() {
+        for rows in [0, 1, STAGED_ROWS - 1, STAGED_ROWS, STAGED_ROWS + 1, 3 * STAGED_ROWS] {
+            let (mut pushed, mut staged) = (Writer::default(), Writer::default());
+            for row in 0..rows {
+                for (writer, is_staged) in [(&mut pushed, false), (&mut staged, true)] {
+                    let table = &mut writer.cc_state;
+                    let name = table.name.word(if row % 3 == 0 { "cwnd" } else { "bw_bps" });
+                    let row = CcStateRow { time_ns: row as i64, flow: 7, name, value: row as f64 };
+                    if is_staged {
+                        table.stage(row);
+                    } else {
+                        table.push(row);
+                    }
+                    let probe = writer.probes.probe.word("p");
+                    let (rtt_ns, lost) =
+                        ((row.time_ns % 2 == 0).then_some(9), row.time_ns % 5 == 0);
+                    let row = ProbeRow { time_ns: 1, probe, target: Word::default(), rtt_ns, lost };
+                    if is_staged {
+                        writer.probes.stage(row);
+                    } else {
+                        writer.probes.push(row);
+                    }
+                }
+            }
+            let (pushed, staged) = (pushed.finish(), staged.finish());
+            assert_eq!(staged.table("probes").expect("probes").columns[0].data.len(), rows);
+            assert_eq!(pushed.sha256(), staged.sha256(), "{rows} rows");
+        }
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(crate) fn sample(tables: &mut Writer, now: Instant, flow: u32, sender: &Endp
         state: table.state.word(snapshot.state),
         limit: table.limit.word(snapshot.limit.name()),
     };
-    table.push(row);
+    table.stage(row);
 }
 
 /// Rows of `cc_state`, one for each variable of the sender's congestion control that has a value.
@@ -39,7 +39,7 @@ pub(crate) fn cc_state(tables: &mut Writer, now: Instant, flow: u32, sender: &En
     sender.variables(&mut |name, value| {
         let row =
             CcStateRow { time_ns: now.as_nanos() as i64, flow, name: table.name.word(name), value };
-        table.push(row);
+        table.stage(row);
     });
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn quic_sample(
         state: table.state.word(state),
         limit: table.limit.word(limit),
     };
-    table.push(row);
+    table.stage(row);
 }
 
 /// A row of `flows` of a flow of QUIC.

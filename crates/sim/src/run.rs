@@ -46,6 +46,7 @@ impl<O: Observer> Run<O> {
     /// number. It is done when nothing is due before the end any more.
     pub fn advance(&mut self, until_ns: u64, events_max: u32) -> u32 {
         let events = self.world.advance(Instant::from_nanos(until_ns), events_max);
+        self.world.settle_tables();
         self.done = self.world.pending().is_none() && self.now_ns() >= self.end_ns();
         events
     }
@@ -55,6 +56,7 @@ impl<O: Observer> Run<O> {
     pub fn advance_to_step(&mut self, until_ns: u64) -> bool {
         let until = Instant::from_nanos(until_ns).min(self.world.end());
         let (_, stop) = self.world.advance_to_step(until, u32::MAX);
+        self.world.settle_tables();
         stop != Stop::Until
     }
 

@@ -236,6 +236,11 @@ impl<O: Observer> World<O> {
         add(&mut self.network.watch.observer, self.now, &mut self.recorder);
     }
 
+    /// Moves rows that wait into the tables.
+    pub(crate) fn settle_tables(&mut self) {
+        self.recorder.settle();
+    }
+
     /// Tables recorded so far; rows of `flows` are made at the end.
     pub const fn tables(&self) -> &Writer {
         &self.recorder
