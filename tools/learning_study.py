@@ -169,8 +169,8 @@ def training_lines() -> Iterator[str]:
     )
     yield "torch may round otherwise on another machine, and a new training then gives another policy. Departures from"
     yield "Aurora: actions are from -1 to 1 and change the rate by a tenth at most; an episode lasts 40 s; the latency gradient"
-    yield "is a line's slope. As in Aurora's simulator, training ignores an increase above 12 Mbit/s. The machine was a busy one;"
-    yield "131,072 steps of `alone` take 13 s of processor time. Mean reward of a step, by the share of the training:"
+    yield "is a line's slope. As in Aurora's simulator, training ignores an increase above 12 Mbit/s. Mean reward"
+    yield "of a step, by the share of the training:"
     yield ""
     shares = (0.05, 0.25, 0.5, 0.75, 1.0)
     yield f"| policy | rivals | {' | '.join(f'{share:.0%}' for share in shares)} | seconds, both at once |"
