@@ -65,7 +65,7 @@ impl Endpoint {
 }
 
 const _: () = assert!((Endpoint::BYTES_BEFORE + offset_of!(Endpoint, sender)) % 64 == 32);
-const _: () = assert!((Endpoint::BYTES_BEFORE + offset_of!(Endpoint, receiver)) % 64 == 0);
+const _: () = assert!((Endpoint::BYTES_BEFORE + offset_of!(Endpoint, receiver)).is_multiple_of(64));
 
 impl Endpoint {
     /// An endpoint whose data, if it sends any, is governed by `cc`.
