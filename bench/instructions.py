@@ -1,8 +1,11 @@
-"""Instructions that a packet costs, counted under valgrind, against the stored table.
+"""Instructions and cache misses that a packet costs, counted under valgrind, against the stored table.
 
     bench/instructions                 # counts everything; status 1 if anything costs over 2 % more
     bench/instructions --only cubic    # only what has this word in its name
     bench/instructions --write         # stores the counts, for the commit that says what they were spent on
+
+Misses are those of the dumbbells with 100 flows and more, in caches that are simulated too and the same
+everywhere: 32 KiB near the core (L1) and 1 MiB behind it (L2).
 
 Counts are the same on every machine, but not with every compiler: the table names its own, and with another
 one nothing is judged.
@@ -34,6 +37,11 @@ from dragstrip.experiment.expand import expand
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = Path(__file__).with_suffix(".json")
 GROWTH_MAX = 0.02
+CACHES = ("--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,8,64")
+"""Sizes, ways and lines of the simulated caches, bytes: those of a core of AMD's Zen 4
+(its Software Optimization Guide)."""
+MANY_FLOWS = 100
+"""The state of so many flows does not fit the near cache: their misses are counted."""
 PATH = {"rate": "20mbit", "rtt": "40ms", "queue": "pfifo limit 66", "duration": "3s"}
 """The path of algorithms and disciplines: the queue holds one bandwidth-delay product."""
 SECONDS = {1: 4, 10: 4, 30: 6, 100: 1, 1000: 1}
@@ -52,13 +60,19 @@ class Count:
 
     name: str
     arguments: tuple[str, ...]
+    misses: bool = False
+    """Count cache misses too."""
 
 
 def dumbbell(case: Case) -> Count:
     """A case of `make bench`, shorter."""
     sizes = {"flows": case.flows, "mbps": case.mbps, "rtt-ms": case.rtt_ms, "seconds": SECONDS[case.flows]}
     words = [word for name, value in sizes.items() for word in (f"--{name}", str(value))]
-    return Count(f"case {case.name}", ("sim", *words, "--cc", case.cc, "--layout", case.layout))
+    return Count(
+        f"case {case.name}",
+        ("sim", *words, "--cc", case.cc, "--layout", case.layout),
+        case.flows >= MANY_FLOWS,
+    )
 
 
 def scenarios(folder: Path) -> Iterator[Count]:
@@ -110,19 +124,32 @@ def captured(folder: Path) -> Count:
     return Count("inspect", ("inspect", str(file)))
 
 
-def instructions(program: Path, count: Count) -> float:
-    """Instructions per packet of one run."""
+def figures(program: Path, count: Count) -> dict[str, float]:
+    """Figures per packet of one run, by name: instructions, and data's misses in both caches if counted."""
+    patterns = {count.name: r"I\s+refs:\s+([\d,]+)"}
+    if count.misses:
+        patterns |= {f"{count.name}, L1 misses": r"D1\s+misses:\s+([\d,]+)"}
+        patterns |= {f"{count.name}, L2 misses": r"LLd\s+misses:\s+([\d,]+)"}
+    caches = CACHES if count.misses else ("--cache-sim=no",)
     with tempfile.NamedTemporaryFile("r") as log:
-        valgrind = ("valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null")
+        valgrind = ("valgrind", "--tool=cachegrind", *caches, "--cachegrind-out-file=/dev/null")
         command = [*valgrind, f"--log-file={log.name}", str(program), *count.arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        # Nothing of this shell's environment, which would shift the stack.
+        environment = {"PATH": os.environ["PATH"]}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         if done.returncode:
             raise SystemExit(f"bench/instructions: {count.name}: {done.stderr.strip()}")
-        total = re.search(r"I\s+refs:\s+([\d,]+)", log.read())
-    if total is None:
-        raise SystemExit(f"bench/instructions: {count.name}: valgrind printed no count")
+        text = log.read()
     result: dict[str, int] = json.loads(done.stdout)
-    return int(total[1].replace(",", "")) / max(1, result.get("data_packets") or result["packets"])
+    packets = max(1, result.get("data_packets") or result["packets"])
+    per_packet = {}
+    for name, pattern in patterns.items():
+        total = re.search(pattern, text)
+        if total is None:
+            raise SystemExit(f"bench/instructions: {name}: valgrind printed no count")
+        figure = int(total[1].replace(",", "")) / packets
+        per_packet[name] = round(figure, 2) if name.endswith("misses") else round(figure)
+    return per_packet
 
 
 def built() -> Path:
@@ -152,7 +179,7 @@ def main() -> int:
         print("Skipped: instructions: valgrind is missing: apt-get install valgrind")
         return 0
     table = json.loads(TABLE.read_text())
-    known: dict[str, float] = table["instructions"]
+    known: dict[str, float] = table["instructions"] | table.get("misses", {})
     judged = table["compiler"] == compiler()
     if not judged and not asked.write:
         print(f"Skipped: instructions: the table is of {table['compiler']}, and this is {compiler()}")
@@ -162,24 +189,25 @@ def main() -> int:
         folder = Path(name)
         counts = [*map(dumbbell, CASES), *scenarios(folder), captured(folder)]
         counts = [count for count in counts if asked.only in count.name]
-        found = dict(
-            zip(
-                (count.name for count in counts),
-                jobs.map(lambda count: round(instructions(program, count)), counts),
-                strict=True,
-            )
-        )
+        costs = {
+            name: figure
+            for run in jobs.map(lambda count: figures(program, count), counts)
+            for name, figure in run.items()
+        }
     grown = []
-    print(f"{'instructions a packet':<28} {'stored':>8} {'now':>8} {'change':>8}")
-    for name, now in found.items():
+    print(f"{'per packet':<36} {'stored':>8} {'now':>8} {'change':>8}")
+    for name, now in costs.items():
         before = known.get(name)
         change = f"{now / before - 1:+8.1%}" if before else "     new"
-        print(f"{name:<28} {before or '':>8} {now:>8} {change}")
+        print(f"{name:<36} {before or '':>8} {now:>8} {change}")
         if not before or now > before * (1 + GROWTH_MAX):
             grown.append(name)
     if asked.write:
-        stored = {**known, **found} if asked.only and judged else found
-        text = json.dumps({"compiler": compiler(), "instructions": stored}, indent=2)
+        stored = {**known, **costs} if asked.only and judged else costs
+        misses = {name: figure for name, figure in stored.items() if name.endswith("misses")}
+        instructions = {name: figure for name, figure in stored.items() if name not in misses}
+        content = {"compiler": compiler(), "instructions": instructions, "misses": misses}
+        text = json.dumps(content, indent=2)
         TABLE.write_text(text + "\n")
         return 0
     if grown:

@@ -114,17 +114,18 @@ pub struct LostPacket {
 ///
 /// Sequence positions are bytes since the start of the connection and do not wrap.
 #[derive(Clone, Debug)]
+#[repr(C)] // in the order of use: with many connections a packet costs the cache lines that it touches
 pub struct View {
     /// The time of the hook.
     pub now: Instant,
-    /// Kernel ticks per second of this host.
-    pub hz: u32,
-    /// First unacknowledged byte.
-    pub snd_una: u64,
     /// Next byte to send.
     pub snd_nxt: u64,
+    /// Smoothed RTT in 1/8 µs (`srtt_us`); 0 before the first sample.
+    pub srtt_us_x8: u32,
     /// Payload bytes of a full segment (`mss_cache`).
     pub mss: u32,
+    /// First unacknowledged byte.
+    pub snd_una: u64,
     /// Packets sent and not cumulatively acknowledged.
     pub packets_out: u32,
     /// Packets of `packets_out` that are SACKed.
@@ -133,54 +134,54 @@ pub struct View {
     pub lost_out: u32,
     /// Packets of `packets_out` that are retransmitted and not yet (S)ACKed.
     pub retrans_out: u32,
-    /// Largest `packets_out` in the current window's round (`max_packets_out`).
-    pub max_packets_out: u32,
-    /// True when the last transmissions were held back by `cwnd` (`is_cwnd_limited`).
-    pub is_cwnd_limited: bool,
     /// Packets delivered so far (`delivered`).
     pub delivered: u64,
-    /// Delivered packets reported as marked (`delivered_ce`).
-    pub delivered_ce: u64,
-    /// Both ends agreed on ECN (`TCP_ECN_OK`).
-    pub ecn: bool,
-    /// Packets marked lost so far (`lost`).
-    pub lost: u64,
     /// Time of the last change of `delivered`.
     pub delivered_at: Instant,
     /// `delivered` + in flight at the moment the application ran dry; 0 when it has not.
     pub app_limited: u64,
-    /// Smoothed RTT in 1/8 µs (`srtt_us`); 0 before the first sample.
-    pub srtt_us_x8: u32,
-    /// Windowed minimum RTT in µs; `u32::MAX` before the first sample.
-    pub min_rtt_us: u32,
-    /// Recovery state before the hook.
-    pub state: CaState,
-    /// `cwnd` when the current reduction began; in [`undo_cwnd`](CongestionControl::undo_cwnd) what the kernel goes
-    /// back to (2.6 does not remember the window, and doubles the threshold).
-    pub prior_cwnd: u32,
     /// Time of the last data segment's transmission (`lsndtime`).
     pub last_data_sent: Instant,
     /// Departure time of the last paced packet (`tcp_wstamp_ns`); at most `now` when unpaced.
     pub departure: Instant,
+    /// Timestamps of the segment in hand, or of the last one (`rx_opt.rcv_tsval`, `rx_opt.rcv_tsecr`); none where they were not agreed
+    /// on.
+    pub stamps: Option<Stamps>,
+    /// Windowed minimum RTT in µs; `u32::MAX` before the first sample.
+    pub min_rtt_us: u32,
+    /// Packets in flight before this ACK ([`CwndLimited::WithinBurst`] judges by it).
+    pub prior_in_flight: u32,
+    /// Largest `packets_out` in the current window's round (`max_packets_out`).
+    pub max_packets_out: u32,
+    /// Kernel ticks per second of this host.
+    pub hz: u32,
+    /// True when the last transmissions were held back by `cwnd` (`is_cwnd_limited`).
+    pub is_cwnd_limited: bool,
+    /// Both ends agreed on ECN (`TCP_ECN_OK`).
+    pub ecn: bool,
+    /// Recovery state before the hook.
+    pub state: CaState,
     /// Layer that paces.
     pub pacing_status: PacingStatus,
     /// log2 of the fraction of a second that one burst may hold (`sk_pacing_shift`, 10 ≈ 1 ms).
     pub pacing_shift: u8,
+    /// Criterion for a used window.
+    pub limited: CwndLimited,
+    /// Packets marked lost so far (`lost`).
+    pub lost: u64,
+    /// Delivered packets reported as marked (`delivered_ce`).
+    pub delivered_ce: u64,
+    /// `cwnd` when the current reduction began; in [`undo_cwnd`](CongestionControl::undo_cwnd) what the kernel goes
+    /// back to (2.6 does not remember the window, and doubles the threshold).
+    pub prior_cwnd: u32,
     /// Largest burst the host builds, bytes (`sk_gso_max_size`; 65536 − headers).
     pub gso_max_bytes: u32,
     /// Initial window of the stack profile, packets.
     pub initial_cwnd: u32,
-    /// Criterion for a used window.
-    pub limited: CwndLimited,
-    /// Packets in flight before this ACK ([`CwndLimited::WithinBurst`] judges by it).
-    pub prior_in_flight: u32,
     /// Packets that may leave at once in a dubious situation (2.6.27 `tcp_max_burst`: `reordering`).
     pub max_burst: u32,
     /// Segments of an ACK that count for growth at most (FreeBSD's `abc_l_var`); 0: bytes are not counted (RFC 3465 off).
     pub abc_limit: u32,
-    /// Timestamps of the segment in hand, or of the last one (`rx_opt.rcv_tsval`, `rx_opt.rcv_tsecr`); none where they were not agreed
-    /// on.
-    pub stamps: Option<Stamps>,
 }
 
 /// A segment's timestamps (RFC 7323 section 3), ms.

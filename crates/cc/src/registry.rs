@@ -28,14 +28,14 @@ impl Clone for Box<dyn Guest> {
     }
 }
 
-/// Registers algorithms, one line each: `module: Type`. The module has the type and its row, `ABOUT`. The order is
-/// the order of the reference page.
+/// Registers algorithms, one line each: `module: Type`, and `in Box` if it is much larger than CUBIC. The module has the type and its
+/// row, `ABOUT`. The order is the order of the reference page.
 macro_rules! algorithms {
-    ($($($module:ident)::+: $kind:ident),+ $(,)?) => {
-        /// Any registered congestion control, without a pointer or an allocation in between.
+    ($($($module:ident)::+: $kind:ident $(in $store:ident)?),+ $(,)?) => {
+        /// Any registered congestion control, without a pointer in between but for the largest, whose size all would have.
         #[derive(Clone, Debug)]
         pub enum Algorithm {
-            $(#[doc = concat!("`", stringify!($($module)::+), "`")] $kind($($module)::+::$kind),)+
+            $(#[doc = concat!("`", stringify!($($module)::+), "`")] $kind(algorithms!(@stored [$($module)::+::$kind] $($store)?)),)+
             /// A text of the scenario.
             Program(Box<Programmed>),
             /// A policy of the scenario, or an agent from outside.
@@ -71,7 +71,8 @@ macro_rules! algorithms {
             ) -> Result<Self, UnknownAlgorithm> {
                 $(if name == $($module)::+::ABOUT.name {
                     let parameters = Parameters::new(&$($module)::+::ABOUT, options)?;
-                    return Ok(Self::$kind($($module)::+::$kind::new(&parameters, rules, stream)));
+                    let algorithm = $($module)::+::$kind::new(&parameters, rules, stream);
+                    return Ok(Self::$kind(algorithm.into()));
                 })+
                 Err(UnknownAlgorithm::Name { name: name.to_owned(), nearest: nearest(name) })
             }
@@ -115,6 +116,8 @@ macro_rules! algorithms {
             );
         }
     };
+    (@stored [$($path:tt)+]) => { $($path)+ };
+    (@stored [$($path:tt)+] Box) => { Box<$($path)+> };
     (@each $variants:tt $(fn $method:ident $this:ident $args:tt $call:tt -> $ret:ty;)+) => {
         $(algorithms!(@method $variants fn $method $this $args $call -> $ret);)+
     };
@@ -136,12 +139,12 @@ algorithms! {
     reno::linux: Reno,
     cubic::linux: Cubic,
     vegas::linux: Vegas,
-    cdg::linux: Cdg,
-    cdg::freebsd: CdgFreebsd,
+    cdg::linux: Cdg in Box,
+    cdg::freebsd: CdgFreebsd in Box,
     reno::freebsd: NewrenoFreebsd,
     cubic::freebsd: CubicFreebsd,
     vegas::freebsd: VegasFreebsd,
-    bbr: Bbr,
+    bbr: Bbr in Box,
     exp: Exp,
     fixed: Fixed,
     bic: Bic,
@@ -156,8 +159,8 @@ algorithms! {
     veno: Veno,
     westwood: Westwood,
     yeah: Yeah,
-    bbr2: Bbr2,
-    bbr3: Bbr3,
+    bbr2: Bbr2 in Box,
+    bbr3: Bbr3 in Box,
     ledbat: Ledbat,
     ledbatpp: Ledbatpp,
     prague: Prague,

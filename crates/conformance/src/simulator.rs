@@ -7,7 +7,6 @@ use crate::{Action, SynOptions};
 use dragstrip_cc::{Algorithm, Options};
 use dragstrip_tcp::{Ecn, Endpoint, Flags, Outbox, Role, SackBlock, Segment, Settings, Timestamps};
 use dragstrip_units::{Instant, Stream};
-use std::sync::Arc;
 
 /// Plays a script on a fresh endpoint; an error names a setting that the simulator does not have.
 pub fn play_on_simulator(script: &Script) -> Result<Outcome, String> {
@@ -19,7 +18,7 @@ pub fn play_on_simulator(script: &Script) -> Result<Outcome, String> {
         || script.lines.iter().any(|line| line.action == Action::Connect);
     let role = if client { Role::Client } else { Role::Server };
     let mut simulated = Simulated {
-        endpoint: Endpoint::new(role, &Arc::new(settings), cc),
+        endpoint: Endpoint::new(role, &settings.shared(), cc),
         wire: Wire::default(),
         now: Instant::ZERO,
         written: 0,

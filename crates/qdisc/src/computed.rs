@@ -36,8 +36,7 @@ pub enum Server {
 }
 
 #[derive(Clone, Debug)]
-enum Gate {
-    Open,
+enum Shaper {
     Htb(htb::Shaper),
     Tbf(tbf::Shaper),
 }
@@ -60,16 +59,36 @@ pub struct Departure {
     pub leaves: Instant,
 }
 
-/// A tail-drop FIFO whose departures are computed on arrival.
+/// The packets that wait.
 #[derive(Clone, Debug)]
-pub struct ComputedFifo {
+struct Queue {
     limit: Limit,
-    gate: Gate,
-    line: Option<Line>,
-    /// True when the waiting packets must be known, for the limit or for the caller.
-    tracked: bool,
     waiting: VecDeque<Waiting>,
     bytes: u64,
+}
+
+impl Queue {
+    #[inline]
+    fn backlog(&mut self, now: Instant) -> Backlog {
+        while let Some(&Waiting { leaves, len }) = self.waiting.front() {
+            if leaves > now {
+                break;
+            }
+            self.waiting.pop_front();
+            self.bytes -= u64::from(len);
+        }
+        Backlog { bytes: self.bytes, packets: self.waiting.len() as u32 }
+    }
+}
+
+/// A tail-drop FIFO whose departures are computed on arrival. What a link of a host does without is a pointer away: a network has a
+/// thousand of those, and few others.
+#[derive(Clone, Debug)]
+pub struct ComputedFifo {
+    line: Option<Line>,
+    shaper: Option<Box<Shaper>>,
+    /// None where the waiting packets need not be known, neither for a limit nor for the caller.
+    queue: Option<Box<Queue>>,
 }
 
 impl ComputedFifo {
@@ -77,19 +96,18 @@ impl ComputedFifo {
     /// a queue that has no limit keeps no record of what waits.
     #[must_use]
     pub fn new(limit: Limit, server: Server, observed: bool) -> Self {
-        let (gate, line) = match server {
-            Server::Instant => (Gate::Open, None),
-            Server::Wire { rate, overhead } => (Gate::Open, Some(Line::new(rate, overhead))),
-            Server::Htb(shaper) => (Gate::Htb(shaper), None),
-            Server::Tbf(shaper) => (Gate::Tbf(shaper), None),
+        let (shaper, line) = match server {
+            Server::Instant => (None, None),
+            Server::Wire { rate, overhead } => (None, Some(Line::new(rate, overhead))),
+            Server::Htb(shaper) => (Some(Shaper::Htb(shaper)), None),
+            Server::Tbf(shaper) => (Some(Shaper::Tbf(shaper)), None),
         };
+        let is_tracked = observed || limit != Limit::None;
         Self {
-            limit,
-            gate,
             line,
-            tracked: observed || limit != Limit::None,
-            waiting: VecDeque::new(),
-            bytes: 0,
+            shaper: shaper.map(Box::new),
+            queue: is_tracked
+                .then(|| Box::new(Queue { limit, waiting: VecDeque::new(), bytes: 0 })),
         }
     }
 
@@ -132,21 +150,21 @@ impl ComputedFifo {
     /// The same, with the time at which it leaves the queue for the line.
     #[inline(always)]
     pub fn schedule(&mut self, len: u32, now: Instant) -> Option<Departure> {
-        if self.tracked {
-            let backlog = self.backlog_now(now);
-            if !self.limit.admits(len, backlog) {
+        if let Some(queue) = &mut self.queue {
+            let backlog = queue.backlog(now);
+            if !queue.limit.admits(len, backlog) {
                 return None;
             }
         }
         let free = self.line.as_ref().map_or(Instant::ZERO, Line::free);
-        let out_of_queue = match &mut self.gate {
-            Gate::Open => now.max(free),
-            Gate::Htb(shaper) => {
+        let out_of_queue = match self.shaper.as_deref_mut() {
+            None => now.max(free),
+            Some(Shaper::Htb(shaper)) => {
                 let start = now.max(free).max(shaper.ready());
                 shaper.charge(len, start);
                 start
             }
-            Gate::Tbf(shaper) => {
+            Some(Shaper::Tbf(shaper)) => {
                 if !shaper.passes(len) {
                     return None;
                 }
@@ -155,10 +173,12 @@ impl ComputedFifo {
                 start
             }
         };
-        if self.tracked && out_of_queue > now {
-            make_room(&mut self.waiting);
-            self.waiting.push_back(Waiting { leaves: out_of_queue, len });
-            self.bytes += u64::from(len);
+        if let Some(queue) = &mut self.queue
+            && out_of_queue > now
+        {
+            make_room(&mut queue.waiting);
+            queue.waiting.push_back(Waiting { leaves: out_of_queue, len });
+            queue.bytes += u64::from(len);
         }
         let leaves = match &mut self.line {
             Some(line) => line.send(len, out_of_queue),
@@ -172,20 +192,8 @@ impl ComputedFifo {
     /// # Panics
     /// In debug builds, when the queue has no limit and was made unobserved.
     pub fn backlog(&mut self, now: Instant) -> Backlog {
-        debug_assert!(self.tracked, "this queue was made unobserved");
-        self.backlog_now(now)
-    }
-
-    #[inline]
-    fn backlog_now(&mut self, now: Instant) -> Backlog {
-        while let Some(&Waiting { leaves, len }) = self.waiting.front() {
-            if leaves > now {
-                break;
-            }
-            self.waiting.pop_front();
-            self.bytes -= u64::from(len);
-        }
-        Backlog { bytes: self.bytes, packets: self.waiting.len() as u32 }
+        debug_assert!(self.queue.is_some(), "this queue was made unobserved");
+        self.queue.as_mut().map(|queue| queue.backlog(now)).unwrap_or_default()
     }
 }
 

@@ -10,13 +10,15 @@ use dragstrip_units::{Duration, Instant, Rate};
 pub struct Line {
     rate: Rate,
     overhead: u32,
+    /// Length, whole nanoseconds and remainder of the last frame: almost every frame on a link
+    /// has the length of the one before, and a comparison is cheaper than a 64-bit division.
+    memo_len: u32,
+    memo_time: Duration,
+    memo_remainder: u64,
     /// End of the last frame, cut to whole nanoseconds ...
     free: Instant,
     /// ... and what was cut, in 1/rate nanoseconds.
     carry: u64,
-    /// Length, whole nanoseconds and remainder of the last frame: almost every frame on a link
-    /// has the length of the one before, and a comparison is cheaper than a 64-bit division.
-    memo: (u32, Duration, u64),
 }
 
 impl Line {
@@ -25,7 +27,15 @@ impl Line {
     #[must_use]
     pub fn new(rate: Rate, overhead: u32) -> Self {
         let (time, remainder) = rate.time_for_floor(u64::from(overhead), 0);
-        Self { rate, overhead, free: Instant::ZERO, carry: 0, memo: (0, time, remainder) }
+        Self {
+            rate,
+            overhead,
+            memo_len: 0,
+            memo_time: time,
+            memo_remainder: remainder,
+            free: Instant::ZERO,
+            carry: 0,
+        }
     }
 
     /// The instant from which the next frame may be sent; in the past when the line is idle.
@@ -44,19 +54,18 @@ impl Line {
     /// Sends a frame of `len` bytes as soon as possible from `now` on; returns the end of its transmission.
     #[inline]
     pub fn send(&mut self, len: u32, now: Instant) -> Instant {
-        if self.memo.0 != len {
+        if self.memo_len != len {
             let bytes = u64::from(len) + u64::from(self.overhead);
             let (time, remainder) = self.rate.time_for_floor(bytes, 0);
-            self.memo = (len, time, remainder);
+            (self.memo_len, self.memo_time, self.memo_remainder) = (len, time, remainder);
         }
-        let (_, time, remainder) = self.memo;
         if now > self.free {
             // Idle since before this nanosecond: whatever was cut has passed too.
             self.free = now;
             self.carry = 0;
         }
-        self.free += time;
-        self.carry += remainder;
+        self.free += self.memo_time;
+        self.carry += self.memo_remainder;
         let rate = self.rate.bits_per_second();
         if self.carry >= rate {
             self.carry -= rate;

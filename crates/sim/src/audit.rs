@@ -96,8 +96,9 @@ impl<O: Observer> World<O> {
         audit.waiting += network.processors.iter().map(Processor::packets).sum::<u64>();
         audit.waiting += network.cards.iter().map(Card::packets).sum::<u64>();
         for stage in &network.stages {
-            audit.copied += stage.counters.copied;
-            audit.dropped += stage.counters.dropped;
+            let rare = stage.counters.rare();
+            audit.copied += rare.copied;
+            audit.dropped += rare.dropped;
             // A packet in a computed queue is already in the lane after it.
             audit.waiting += match &stage.server {
                 Server::Computed(_) => 0,

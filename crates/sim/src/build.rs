@@ -31,7 +31,7 @@ use dragstrip_rtp::Session;
 use dragstrip_scenario::{
     Application, NodeSpec, QdiscSpec, Scenario, SocketBuffers, Topology, Transport,
 };
-use dragstrip_tcp::{Endpoint, Role, Settings};
+use dragstrip_tcp::{Endpoint, HostSettings, Role, Settings};
 use dragstrip_units::{Duration, Instant, Rate, Stream};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -260,7 +260,8 @@ fn build_world<O: Observer>(
         hops: Vec::new(),
         found: BTreeMap::new(),
     };
-    let mut sockets = Vec::new();
+    // Once: as it grew, both its old and its new place would be in memory.
+    let mut sockets = Vec::with_capacity(2 * scenario.flows.len());
     let mut quic_sockets = Vec::new();
     let flows = build_flows(scenario, &mut ports, (&mut sockets, &mut quic_sockets), &drafts)?;
     let probes = build_probes(scenario, &mut ports)?;
@@ -441,8 +442,8 @@ fn build_flows(
     (sockets, quic_sockets): (&mut Vec<Socket>, &mut Vec<QuicSocket>),
     drafts: &[Draft],
 ) -> Result<Vec<Flow>, SetupError> {
-    let mut hosts: BTreeMap<&str, Arc<Settings>> = BTreeMap::new();
-    let mut last = Arc::new(Settings::linux_6());
+    let mut hosts: BTreeMap<&str, Arc<HostSettings>> = BTreeMap::new();
+    let mut last = Settings::linux_6().shared();
     let paced = scenario.paced_hosts();
     for (index, node) in scenario.nodes.iter().enumerate() {
         if let NodeSpec::Host(host) = node {
@@ -450,8 +451,8 @@ fn build_flows(
                 problem(format!("nodes[{index}].sysctl{}", fault.field), fault.to_string())
             })?;
             host_settings.paced = paced.contains(host.name.as_str());
-            if *last != host_settings {
-                last = Arc::new(host_settings);
+            if **last != host_settings {
+                last = host_settings.shared();
             }
             hosts.insert(&host.name, Arc::clone(&last));
         }
@@ -524,10 +525,11 @@ fn build_flows(
                     let mut settings = Arc::clone(settings);
                     if matches!(spec.application, Application::Tunnel { .. }) {
                         // VTUN and ssh set TCP_NODELAY.
-                        Arc::make_mut(&mut settings).nodelay = true;
+                        settings =
+                            Settings { nodelay: true, ..Settings::clone(&settings) }.shared();
                     }
                     if *socket != SocketBuffers::default() {
-                        settings = Arc::new(with_buffers(Settings::clone(&settings), *socket));
+                        settings = with_buffers(Settings::clone(&settings), *socket).shared();
                     }
                     let rules = &settings.profile.congestion;
                     let cc = algorithm(&programs, spec, rules, scenario.seed, name, &field)?;

@@ -91,6 +91,9 @@ impl Lane {
     #[inline]
     pub fn pop(&mut self) -> Option<Waiting> {
         let entry = self.under_way.pop_front()?;
+        if self.under_way.is_empty() {
+            self.under_way.clear(); // begins anew at its first cache line, and does not walk through all of them
+        }
         Some(Waiting { at: entry.at(), id: entry.id, hop: entry.hop() })
     }
 }

@@ -49,7 +49,7 @@ impl Packet {
     }
 
     /// Adds the bytes of a frame that is merged into this packet.
-    pub fn lengthen(&mut self, frame: u32) {
+    fn lengthen(&mut self, frame: u32) {
         let sum = self.frame() + frame;
         debug_assert!(sum < 1 << 24, "a payload of 16 bits and headers");
         (self.frame_low, self.frame_high) = (sum as u16, (sum >> 16) as u8);
@@ -69,11 +69,19 @@ const NONE: u32 = u32::MAX;
 const CHUNK_BITS: u32 = 9;
 const CHUNK: usize = 1 << CHUNK_BITS;
 
+/// Records, and beside them the lengths of their frames: a router needs nothing else of a packet, and many flows' records do not
+/// fit the near caches.
+#[derive(Clone, Debug)]
+struct Chunk {
+    records: [Packet; CHUNK],
+    frames: [u32; CHUNK],
+}
+
 /// The arena.
 #[derive(Clone, Debug)]
 pub(crate) struct Packets {
     /// Records in chunks of a fixed size, so that a record is found with one comparison.
-    chunks: Vec<Box<[Packet; CHUNK]>>,
+    chunks: Vec<Box<Chunk>>,
     /// The record freed last, which leads to the others.
     free: u32,
     under_way: usize,
@@ -94,10 +102,12 @@ impl Packets {
         }
         self.under_way = self.under_way.wrapping_add(1);
         let id = PacketId(self.free);
-        let record = self.get_mut(id);
-        let next = record.hop;
+        let chunk = &mut *self.chunks[id.0 as usize >> CHUNK_BITS];
+        let place = id.0 as usize & (CHUNK - 1);
+        chunk.frames[place] = packet.frame();
+        let record = &mut chunk.records[place];
+        self.free = record.hop;
         *record = packet;
-        self.free = next;
         id
     }
 
@@ -105,33 +115,55 @@ impl Packets {
     #[cold]
     fn grow(&mut self) {
         let first = (self.chunks.len() << CHUNK_BITS) as u32;
-        let mut chunk = Box::new(std::array::from_fn(|index| Packet {
-            hop: first + index as u32 + 1,
-            ..Packet::new(Body::Tcp(Segment::default()), TrafficClass::default())
-        }));
-        chunk[CHUNK - 1].hop = NONE;
+        let mut chunk = Box::new(Chunk {
+            records: std::array::from_fn(|index| Packet {
+                hop: first + index as u32 + 1,
+                ..Packet::new(Body::Tcp(Segment::default()), TrafficClass::default())
+            }),
+            frames: [0; CHUNK],
+        });
+        chunk.records[CHUNK - 1].hop = NONE;
         self.chunks.push(chunk);
         self.free = first;
     }
 
     #[inline]
     pub fn get(&self, id: PacketId) -> &Packet {
-        &self.chunks[id.0 as usize >> CHUNK_BITS][id.0 as usize & (CHUNK - 1)]
+        &self.chunks[id.0 as usize >> CHUNK_BITS].records[id.0 as usize & (CHUNK - 1)]
     }
 
     #[inline]
     pub fn get_mut(&mut self, id: PacketId) -> &mut Packet {
-        &mut self.chunks[id.0 as usize >> CHUNK_BITS][id.0 as usize & (CHUNK - 1)]
+        &mut self.chunks[id.0 as usize >> CHUNK_BITS].records[id.0 as usize & (CHUNK - 1)]
+    }
+
+    /// The packet's [`Packet::frame`], without a look at its record.
+    #[inline]
+    pub fn frame(&self, id: PacketId) -> u32 {
+        self.chunks[id.0 as usize >> CHUNK_BITS].frames[id.0 as usize & (CHUNK - 1)]
+    }
+
+    /// Adds the bytes of a frame that is merged into the packet.
+    pub fn lengthen(&mut self, id: PacketId, frame: u32) {
+        let packet = self.get_mut(id);
+        packet.lengthen(frame);
+        let sum = packet.frame();
+        self.chunks[id.0 as usize >> CHUNK_BITS].frames[id.0 as usize & (CHUNK - 1)] = sum;
     }
 
     #[inline]
     pub fn remove(&mut self, id: PacketId) {
-        let next = std::mem::replace(&mut self.free, id.0);
-        let packet = self.get_mut(id);
-        packet.hop = next;
-        if let Body::Quic(datagram) = packet.body {
+        if let Body::Quic(datagram) = self.get(id).body {
             self.payloads.release(datagram);
         }
+        self.free(id);
+    }
+
+    /// Removes a packet that has no payload beside its record.
+    #[inline]
+    pub fn free(&mut self, id: PacketId) {
+        let next = std::mem::replace(&mut self.free, id.0);
+        self.get_mut(id).hop = next;
         self.under_way -= 1;
     }
 

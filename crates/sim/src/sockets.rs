@@ -8,10 +8,11 @@ use dragstrip_packet::Dscp;
 use dragstrip_scenario::SocketBuffers;
 use dragstrip_tcp::{Endpoint, Metrics, Settings};
 use dragstrip_units::Instant;
+use std::mem::offset_of;
 
 /// An endpoint, and how it is tied into the world.
 #[derive(Clone, Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub(crate) struct Socket {
     /// Latest due time of its timer event.
     pub scheduled: Instant,
@@ -28,6 +29,10 @@ pub(crate) struct Socket {
     pub destination: u32,
     pub endpoint: Endpoint,
 }
+
+const _: () = assert!(offset_of!(Socket, endpoint) == Endpoint::BYTES_BEFORE);
+/// Whole cache lines, and no power of two of them: the same line of all sockets then spreads over a cache's sets.
+const _: () = assert!(size_of::<Socket>() == 22 * 64);
 
 /// An endpoint of QUIC.
 #[derive(Debug)]

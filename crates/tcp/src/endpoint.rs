@@ -3,17 +3,18 @@
 mod agents;
 
 use crate::ecn::{self, Agreed, Carries, Request};
+use crate::host::HostSettings;
 use crate::metrics::Metrics;
 use crate::options::Options;
-use crate::profile::Settings;
 use crate::receiver::{PACKETS_BEGIN, Received, Receiver};
 use crate::segment::{Ecn, EcnBytes, Flags, Outbox, Segment, SynOptions, Timestamps};
 use crate::sender::{Io, Sender, Supply};
 use crate::snapshot::{LimitedBy, Snapshot};
-use crate::ticks::{Ticks, micros};
+use crate::ticks::micros;
 use dragstrip_cc::program::Fault;
 use dragstrip_cc::{Algorithm, CongestionControl, EcnMode};
 use dragstrip_units::Instant;
+use std::mem::offset_of;
 use std::sync::Arc;
 
 /// Side that opens the connection, or the other one.
@@ -40,27 +41,36 @@ pub enum Phase {
 
 /// One end of a TCP connection.
 #[derive(Clone, Debug)]
-#[repr(C)] // what every segment needs lies together: see sockets.rs
+#[repr(C)] // what every segment needs lies together: see `sockets.rs` in the simulator
 pub struct Endpoint {
     phase: Phase,
     role: Role,
     ecn: Agreed,
     /// Codepoint with which the peer's SYN or SYN-ACK came.
     peer_syn: Ecn,
-    /// Retransmissions of the SYN or SYN-ACK, the time of its first transmission, and that of its next one.
+    /// Retransmissions of the SYN or SYN-ACK.
     syn_retransmits: u32,
     sender: Sender,
-    receiver: Receiver,
+    /// Times of the SYN's or SYN-ACK's first transmission, and of its next one.
     opened_at: Instant,
     syn_deadline: Instant,
+    receiver: Receiver,
     options: Options,
-    ticks: Ticks,
 }
+
+impl Endpoint {
+    /// Bytes that lie in front of an endpoint in a cache line, where many lie in a row (sockets.rs): sender and receiver then begin
+    /// where the fewest lines hold what is used.
+    pub const BYTES_BEFORE: usize = 24;
+}
+
+const _: () = assert!((Endpoint::BYTES_BEFORE + offset_of!(Endpoint, sender)) % 64 == 32);
+const _: () = assert!((Endpoint::BYTES_BEFORE + offset_of!(Endpoint, receiver)).is_multiple_of(64));
 
 impl Endpoint {
     /// An endpoint whose data, if it sends any, is governed by `cc`.
     #[must_use]
-    pub fn new(role: Role, settings: &Arc<Settings>, cc: Algorithm) -> Self {
+    pub fn new(role: Role, settings: &Arc<HostSettings>, cc: Algorithm) -> Self {
         Self {
             role,
             phase: Phase::Closed,
@@ -72,7 +82,6 @@ impl Endpoint {
             opened_at: Instant::ZERO,
             syn_retransmits: 0,
             syn_deadline: Instant::NEVER,
-            ticks: settings.ticks(),
         }
     }
 
@@ -441,7 +450,15 @@ impl Endpoint {
             return Some(micros(now.since(self.opened_at).as_micros_floor().max(1)));
         }
         let stamps = segment.timestamps().filter(|_| self.options.timestamps)?;
-        Some(self.ticks.stamp_ms(now).saturating_sub(stamps.ecr).max(1).saturating_mul(1_000))
+        Some(
+            self.sender
+                .settings()
+                .ticks
+                .stamp_ms(now)
+                .saturating_sub(stamps.ecr)
+                .max(1)
+                .saturating_mul(1_000),
+        )
     }
 
     fn send_syn<O: Outbox>(&mut self, now: Instant, out: &mut O) {
@@ -467,7 +484,7 @@ impl Endpoint {
             sack_permitted: sack,
         });
         if timestamps {
-            let val = self.ticks.stamp_ms(now);
+            let val = self.sender.settings().ticks.stamp_ms(now);
             segment.set_timestamps(Timestamps { val, ecr: self.receiver.timestamp_to_echo() });
         }
         // RFC 9768 §3.2.3.2.1: on a SYN-ACK; not on one sent again, which may have been lost for it.
@@ -480,8 +497,8 @@ impl Endpoint {
             Role::Server => 0,
         };
         let backoff = self.syn_retransmits.saturating_sub(linear).min(6);
-        let delay = self.ticks.count_span_ceil(settings.rto_initial) << backoff;
-        self.syn_deadline = self.ticks.timer(now, delay);
+        let delay = self.sender.settings().ticks.count_span_ceil(settings.rto_initial) << backoff;
+        self.syn_deadline = self.sender.settings().ticks.timer(now, delay);
         out.send(&segment, codepoint, now);
     }
 
@@ -605,6 +622,6 @@ mod tests {
     /// docs/explanation/performance.md: what a flow takes when it is idle. It has two endpoints, and each carries one stack's state.
     #[test]
     fn an_endpoint_carries_one_stack_s_state() {
-        assert!(size_of::<Endpoint>() <= 1_928, "{}", size_of::<Endpoint>());
+        assert!(size_of::<Endpoint>() <= 1_376, "{}", size_of::<Endpoint>());
     }
 }

@@ -13,6 +13,7 @@
 
 mod ecn;
 mod endpoint;
+mod host;
 mod metrics;
 mod options;
 mod profile;
@@ -25,6 +26,7 @@ mod ticks;
 
 pub use dragstrip_packet::{Ecn, EcnBytes, Flags, SackBlock, Segment, SynOptions, Timestamps};
 pub use endpoint::{Endpoint, Phase, Role};
+pub use host::HostSettings;
 pub use metrics::Metrics;
 pub use profile::{
     BsdSettings, DelayedAck, Profile, ReceiveTuning, SendBuffer, Settings, StackKind,

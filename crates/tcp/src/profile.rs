@@ -3,7 +3,7 @@
 //! Settings are named as the sysctls without `net.ipv4.tcp_`.
 
 use crate::metrics::Metrics;
-use crate::ticks::{Ticks, TimerWheel};
+use crate::ticks::TimerWheel;
 use dragstrip_cc::Rules;
 use dragstrip_units::Duration;
 
@@ -298,12 +298,6 @@ impl Settings {
     /// `TCP_TIMEOUT_MIN_US`: what probe and reordering timers have on top, before rounding up to ticks.
     pub(crate) fn timeout_min_us(&self) -> u64 {
         if self.profile.two_ticks_on_top { 2_000_000 / u64::from(self.hz) } else { 2_000 }
-    }
-
-    /// The host's clock.
-    #[must_use]
-    pub(crate) fn ticks(&self) -> Ticks {
-        Ticks::new(self.hz, self.profile.timer_wheel, self.profile.ticked_timestamps)
     }
 
     /// `reordering` at the start of a connection: the setting, cut to the bits it is kept in.

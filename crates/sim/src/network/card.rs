@@ -99,7 +99,6 @@ impl Cards {
 /// appended to a packet after a short segment or a pushed one.
 fn merge(packet: &mut Packet, full: u16, next: &Packet) -> bool {
     let apart_from_push = |flags: Flags| flags.with_if(Flags::PSH, true);
-    let frame = next.frame();
     let (Body::Tcp(segment), Body::Tcp(other)) = (&mut packet.body, &next.body) else {
         return false;
     };
@@ -117,7 +116,6 @@ fn merge(packet: &mut Packet, full: u16, next: &Packet) -> bool {
     }
     segment.len += other.len;
     segment.flags = segment.flags.with_if(Flags::PSH, other.flags.has(Flags::PSH));
-    packet.lengthen(frame);
     true
 }
 
@@ -171,6 +169,7 @@ impl<O: Observer> Network<O> {
             if single(&other) == 0 || !merge(self.packets.get_mut(id), full, &other) {
                 break;
             }
+            self.packets.lengthen(id, other.frame());
             card.ring.remove(place);
             card.batch -= 1;
             self.watch.received(end, next, &self.packets, now);

@@ -111,7 +111,7 @@ impl<O: Observer> Network<O> {
                 let delay = self.stages[stage].delay;
                 self.leave(stage, packet, at + delay, now);
             } else {
-                self.stages[stage].counters.dropped += 1;
+                self.stages[stage].counters.rare_mut().dropped += 1;
                 let loss = Event::Dropped(Loss::Medium);
                 self.watch.at_stage(stage, loss, packet, &self.packets, now);
                 self.packets.remove(packet);

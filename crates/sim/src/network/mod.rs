@@ -38,10 +38,6 @@ pub(crate) const ETHERNET_BYTES: u32 = 14;
 
 /// Server that decides when a packet leaves a stage.
 #[derive(Clone, Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "the large variant is the hot one and must not be a pointer away"
-)]
 pub(crate) enum Server {
     /// Known on arrival.
     Computed(ComputedFifo),
@@ -91,17 +87,37 @@ impl Shared {
 }
 
 /// Totals of a stage.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct StageCounters {
     pub enqueued: u64,
+    /// Bytes that have left; of a computed stage those that were taken, the backlog included.
+    pub bytes: u64,
+    rare: Option<Box<RareCounters>>,
+}
+
+/// Totals that most stages have none of, made by the first.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RareCounters {
     pub dropped: u64,
     pub marked: u64,
     pub copied: u64,
-    /// Bytes that have left; of a computed stage those that were taken, the backlog included.
-    pub bytes: u64,
+}
+
+impl StageCounters {
+    /// Totals of what is rare.
+    pub fn rare(&self) -> RareCounters {
+        self.rare.as_deref().copied().unwrap_or_default()
+    }
+
+    /// The same, to be counted on.
+    #[cold]
+    pub fn rare_mut(&mut self) -> &mut RareCounters {
+        self.rare.get_or_insert_default()
+    }
 }
 
 #[derive(Clone, Debug)]
+#[repr(align(64))] // two cache lines: a thousand hosts have two thousand stages
 pub(crate) struct Stage {
     pub server: Server,
     pub delay: Duration,
@@ -117,6 +133,8 @@ pub(crate) struct Stage {
     /// The neighbour at the other end is not known before this instant; zero: it is.
     pub neighbour_known: Instant,
 }
+
+const _: () = assert!(size_of::<Stage>() == 128);
 
 /// An ARP exchange still to come.
 #[derive(Clone, Copy, Debug)]
@@ -214,19 +232,19 @@ impl<O: Observer> Sink for Losses<'_, O> {
     fn dropped(&mut self, item: Item, reason: DropReason) {
         self.tell(Event::Dropped(Loss::Queue(reason)), item.packet);
         self.packets.remove(item.packet);
-        self.counters.dropped += 1;
+        self.counters.rare_mut().dropped += 1;
     }
 
     fn marked(&mut self, packet: PacketId) {
         let class = &mut self.packets.get_mut(packet).class;
         *class = class.with_ecn(Ecn::Ce);
-        self.counters.marked += 1;
+        self.counters.rare_mut().marked += 1;
         self.tell(Event::Marked, packet);
     }
 
     fn duplicated(&mut self, item: Item) -> Item {
         let packet = self.packets.duplicate(item.packet);
-        self.counters.copied += 1;
+        self.counters.rare_mut().copied += 1;
         self.tell(Event::Duplicated { of: item.packet }, packet);
         Item { packet, ..item }
     }
@@ -376,7 +394,7 @@ impl<O: Observer> Network<O> {
     /// A FIFO had no room for the packet.
     #[cold]
     fn refuse(&mut self, index: usize, id: PacketId, at: Instant) {
-        self.stages[index].counters.dropped += 1;
+        self.stages[index].counters.rare_mut().dropped += 1;
         let loss = Event::Dropped(Loss::Queue(DropReason::Overlimit));
         self.watch.at_stage(index, loss, id, &self.packets, at);
         self.packets.remove(id);
@@ -433,7 +451,7 @@ impl<O: Observer> Network<O> {
                 self.receive_by_card(id, hop, now);
                 return None;
             }
-            let len = self.packets.get(id).frame();
+            let len = self.packets.frame(id);
             self.travel(id, hop, len, now, now);
             return None;
         }

@@ -315,13 +315,23 @@ impl<O: Observer> World<O> {
     #[inline]
     fn deliver(&mut self, id: PacketId, port: u32) {
         let packet = self.network.packets.get(id);
+        let target = self.network.ports[port as usize];
+        self.network.delivered += 1;
+        let (Target::Endpoint(endpoint), Body::Tcp(segment)) = (target, &packet.body) else {
+            return self.deliver_other(id, target);
+        };
+        let (frame, segment, class) = (packet.frame(), *segment, packet.class);
+        self.network.packets.free(id);
+        self.deliver_segment(endpoint, &segment, class.ecn(), frame);
+    }
+
+    /// The same of one that is not for a TCP endpoint of this network.
+    #[inline(never)]
+    fn deliver_other(&mut self, id: PacketId, target: Target) {
+        let packet = self.network.packets.get(id);
         let (frame, body, class) = (packet.frame(), packet.body, packet.class);
         self.network.packets.remove(id);
-        self.network.delivered += 1;
-        match (self.network.ports[port as usize], &body) {
-            (Target::Endpoint(endpoint), Body::Tcp(segment)) => {
-                self.deliver_segment(endpoint, segment, class.ecn(), frame);
-            }
+        match (target, &body) {
             (Target::Agent(endpoint), Body::Tcp(segment)) => {
                 self.deliver_to_agent(endpoint, segment, class.ecn());
             }

@@ -36,15 +36,16 @@ impl<O: Observer> World<O> {
         for watch in &self.queues {
             let backlog = self.network.backlog(watch.stage, self.now);
             let sent_bytes = self.network.sent_bytes(watch.stage, self.now);
-            let counters = self.network.stages[watch.stage].counters;
+            let counters = &self.network.stages[watch.stage].counters;
+            let rare = counters.rare();
             self.recorder.queues.push(QueueRow {
                 time_ns: self.now.as_nanos() as i64,
                 link: watch.link,
                 backlog_bytes: backlog.bytes as i64,
                 backlog_packets: i64::from(backlog.packets),
                 enqueued: counters.enqueued as i64,
-                dropped: counters.dropped as i64,
-                marked: counters.marked as i64,
+                dropped: rare.dropped as i64,
+                marked: rare.marked as i64,
                 sent_bytes: sent_bytes as i64,
             });
         }

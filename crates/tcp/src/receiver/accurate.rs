@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn the_ace_counter_wraps_after_eight() {
-        let mut acks = Acknowledger::new(&Settings::linux_6());
+        let mut acks = Acknowledger::new(&Settings::linux_6().shared());
         let mut counters = Counters::new(Ecn::NotEct, false, true);
         let ace_values: Vec<u8> = (0..10)
             .map(|_| {
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_option_begins_with_ect1() {
-        let mut acks = Acknowledger::new(&Settings::linux_6());
+        let mut acks = Acknowledger::new(&Settings::linux_6().shared());
         let mut counters = Counters::new(Ecn::NotEct, false, true);
         assert_eq!(counters.option(3).counters, [1, 0, 1]);
         counters.on_packet(Ecn::Ect0, 1_000, &mut acks);
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn two_blocks_stay_and_a_third_gives_way_only_to_news() {
-        let mut acks = Acknowledger::new(&Settings::linux_6());
+        let mut acks = Acknowledger::new(&Settings::linux_6().shared());
         let mut counters = Counters::new(Ecn::NotEct, false, true);
         let fit = |counters: &Counters, stamped, mut blocks| {
             let fields = counters.fit(stamped, &mut blocks);
@@ -202,7 +202,7 @@ mod tests {
     fn a_change_and_a_sixth_mark_are_told_at_once() {
         let mut counters = Counters::new(Ecn::NotEct, false, true);
         let mut owes_ack = |ecns: &[Ecn]| {
-            let mut acks = Acknowledger::new(&Settings::linux_6());
+            let mut acks = Acknowledger::new(&Settings::linux_6().shared());
             ecns.iter().for_each(|ecn| counters.on_packet(*ecn, 100, &mut acks));
             acks.owes()
         };

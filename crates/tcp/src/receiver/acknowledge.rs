@@ -3,10 +3,11 @@
 //! Kernel: `__tcp_ack_snd_check`, `tcp_event_data_recv`, `tcp_send_delayed_ack`, `tcp_delack_timer_handler`,
 //! `tcp_compressed_ack_kick` (tcp_input.c, tcp_output.c, tcp_timer.c).
 
-use crate::profile::{DelayedAck, Settings};
+use crate::host::HostSettings;
+use crate::profile::DelayedAck;
 use crate::segment::{Flags, Segment};
-use crate::ticks::Ticks;
 use dragstrip_units::{Duration, Instant};
+use std::sync::Arc;
 
 /// `TCP_MAX_QUICKACKS`.
 const MAX_QUICK: u32 = 16;
@@ -34,27 +35,13 @@ pub(super) struct Acknowledger {
     scheduled: bool,
     /// A short or pushed segment was read (`ICSK_ACK_PUSHED`).
     pushed: bool,
-    style: DelayedAck,
     /// Estimated spacing of data, ticks (`ato`); 0: no data yet.
     ato: u64,
     last_data_tick: u64,
-    /// `TCP_ATO_MIN`, `TCP_DELACK_MIN`: 40 ms.
-    min_ticks: u64,
-    ticks: Ticks,
-    advmss: u32,
-    sack_limit: u32,
+    pub(super) host: Arc<HostSettings>,
     /// Duplicates sent for this `rcv_nxt`.
     duplicates_of: u64,
     duplicates: u32,
-    full_push_acknowledged: bool,
-    sack_delay: Duration,
-    sack_slack: Duration,
-    /// Share of the RTT for which SACKs are held back at most, per cent.
-    sack_rtt_percent: u32,
-    /// `TCP_DELACK_MAX`: 200 ms.
-    max_ticks: u32,
-    /// Delay of the first of two segments where every second one is acknowledged; 0: none.
-    pair_ticks: u32,
 }
 
 /// Inputs of the decision.
@@ -79,7 +66,7 @@ pub(super) struct Situation {
 }
 
 impl Acknowledger {
-    pub fn new(settings: &Settings) -> Self {
+    pub fn new(settings: &Arc<HostSettings>) -> Self {
         Self {
             quick: 0,
             ato: 0,
@@ -99,18 +86,18 @@ impl Acknowledger {
             compressed_deadline: Instant::NEVER,
             duplicates: 0,
             duplicates_of: 0,
-            sack_delay: settings.comp_sack_delay,
-            sack_slack: settings.comp_sack_slack,
-            sack_rtt_percent: settings.comp_sack_rtt_percent,
-            sack_limit: settings.comp_sack_nr,
-            advmss: settings.advmss(),
-            min_ticks: u64::from(settings.hz / 25),
-            max_ticks: settings.hz / 5,
-            style: settings.profile.delayed_ack,
-            full_push_acknowledged: settings.profile.full_push_acknowledged,
-            pair_ticks: settings.ticks().count_span_ceil(settings.bsd.delayed_ack) as u32,
-            ticks: settings.ticks(),
+            host: Arc::clone(settings),
         }
+    }
+
+    #[inline]
+    fn style(&self) -> DelayedAck {
+        self.host.profile.delayed_ack
+    }
+
+    #[inline]
+    fn min_ticks(&self) -> u64 {
+        u64::from(self.host.delack_min_ticks)
     }
 
     #[inline]
@@ -120,7 +107,7 @@ impl Acknowledger {
 
     /// `tcp_initialize_rcv_mss`: they are taken for no longer than one's own.
     pub fn cap_segment_size(&mut self, mss: u32) {
-        if self.style != DelayedAck::Spacing {
+        if self.style() != DelayedAck::Spacing {
             self.rcv_mss = self.rcv_mss.min(mss.max(TCP_MIN_MSS));
         }
     }
@@ -134,7 +121,7 @@ impl Acknowledger {
     /// True when ACKs are delayed by the estimated spacing of data.
     #[inline]
     pub fn is_estimated(&self) -> bool {
-        self.style == DelayedAck::Estimated
+        self.style() == DelayedAck::Estimated
     }
 
     #[inline]
@@ -156,7 +143,7 @@ impl Acknowledger {
     /// Data out of order wait to be acknowledged (`inet_csk_schedule_ack`).
     pub fn schedule(&mut self, tick: u64, rto_ticks: u64) {
         self.scheduled = true;
-        if self.style == DelayedAck::Spacing {
+        if self.style() == DelayedAck::Spacing {
             self.measure_spacing(tick, rto_ticks);
         }
     }
@@ -174,17 +161,17 @@ impl Acknowledger {
 
     /// `tcp_enter_quickack_mode`.
     pub fn enter_quick(&mut self, limit: u32, window: u64) {
-        if self.style == DelayedAck::Spacing {
+        if self.style() == DelayedAck::Spacing {
             self.quick = 1;
             return;
         }
         self.add_quick(limit, window);
-        self.ato = self.min_ticks;
+        self.ato = self.min_ticks();
     }
 
     /// `tcp_event_data_recv`: measures segment size and spacing.
     pub fn on_data(&mut self, segment: &Segment, tick: u64, window: u64, rto_ticks: u64) {
-        if self.style != DelayedAck::Spacing {
+        if self.style() != DelayedAck::Spacing {
             self.estimate(segment, tick, window, rto_ticks);
             return;
         }
@@ -197,10 +184,10 @@ impl Acknowledger {
     #[inline]
     fn full_len(&self, segment: &Segment) -> u32 {
         let len = u32::from(segment.len);
-        if len <= self.advmss {
+        if len <= self.host.advmss() {
             return len;
         }
-        self.advmss - if segment.timestamps().is_some() { 12 } else { 0 }
+        self.host.advmss() - if segment.timestamps().is_some() { 12 } else { 0 }
     }
 
     /// The same in all kernels but 2.2.
@@ -211,9 +198,9 @@ impl Acknowledger {
         let last_len = std::mem::take(&mut self.last_len);
         let pushed = segment.flags.has(Flags::PSH);
         if len >= self.rcv_mss {
-            self.rcv_mss = len.min(self.advmss);
+            self.rcv_mss = len.min(self.host.advmss());
             // The end of an application's write: more may not come soon.
-            self.pushed |= self.full_push_acknowledged && pushed;
+            self.pushed |= self.host.profile.full_push_acknowledged && pushed;
         } else if self.may_be_full(segment, pushed) && len == last_len {
             // Two of the same length in a row: the sender's segments are smaller now.
             self.rcv_mss = len;
@@ -223,11 +210,11 @@ impl Acknowledger {
         }
         if self.ato == 0 {
             self.add_quick(MAX_QUICK, window);
-            self.ato = self.min_ticks;
+            self.ato = self.min_ticks();
         } else {
             let gap = tick - self.last_data_tick;
-            if gap <= self.min_ticks / 2 {
-                self.ato = (self.ato >> 1) + self.min_ticks / 2;
+            if gap <= self.min_ticks() / 2 {
+                self.ato = (self.ato >> 1) + self.min_ticks() / 2;
             } else if gap < self.ato {
                 self.ato = ((self.ato >> 1) + gap).min(rto_ticks);
             } else if gap > rto_ticks {
@@ -267,14 +254,14 @@ impl Acknowledger {
             self.rcv_mss = len;
         }
         self.last_len = if len >= 536 { len } else { 0 };
-        if pushed && len < self.advmss / 2 {
-            self.ato = self.ato.min(u64::from(self.max_ticks / 10));
+        if pushed && len < self.host.advmss() / 2 {
+            self.ato = self.ato.min(u64::from(self.host.delack_max_ticks / 10));
         }
     }
 
     /// `__tcp_ack_snd_check`, and what the reading application triggers (`tcp_cleanup_rbuf`).
     pub fn decide(&mut self, situation: &Situation) -> bool {
-        match self.style {
+        match self.style() {
             DelayedAck::Estimated => {}
             DelayedAck::EverySecond => return self.decide_pairs(situation),
             DelayedAck::Spacing => return self.decide_by_spacing(situation),
@@ -291,9 +278,13 @@ impl Acknowledger {
         }
         if !situation.hole {
             return self.acknowledges_read(situation)
-                || self.delay(situation.now, self.ticks.at(situation.now), situation.srtt_us_x8);
+                || self.delay(
+                    situation.now,
+                    self.host.ticks.at(situation.now),
+                    situation.srtt_us_x8,
+                );
         }
-        if !situation.sack || self.compressed >= self.sack_limit {
+        if !situation.sack || self.compressed >= self.host.comp_sack_nr {
             return true;
         }
         if self.duplicates_of != situation.rcv_nxt {
@@ -347,12 +338,12 @@ impl Acknowledger {
         if !self.scheduled {
             return false;
         }
-        if self.now || situation.hole || self.delack.is_some() || self.pair_ticks == 0 {
+        if self.now || situation.hole || self.delack.is_some() || self.host.pair_ticks == 0 {
             return true;
         }
-        let pair_ticks = u64::from(self.pair_ticks);
-        let expires = self.ticks.at(situation.now) + pair_ticks;
-        self.delack = Some((expires, self.ticks.timer(situation.now, pair_ticks)));
+        let pair_ticks = u64::from(self.host.pair_ticks);
+        let expires = self.host.ticks.at(situation.now) + pair_ticks;
+        self.delack = Some((expires, self.host.ticks.timer(situation.now, pair_ticks)));
         false
     }
 
@@ -365,10 +356,10 @@ impl Acknowledger {
         if full || self.quick > 0 || self.now || situation.hole {
             return true;
         }
-        let delay = self.ato.min(u64::from(self.max_ticks * 5 / 2));
-        let expires = self.ticks.at(situation.now) + delay;
+        let delay = self.ato.min(u64::from(self.host.delack_max_ticks * 5 / 2));
+        let expires = self.host.ticks.at(situation.now) + delay;
         if self.delack.is_none_or(|(pending, _)| expires < pending) {
-            self.delack = Some((expires, self.ticks.timer(situation.now, delay)));
+            self.delack = Some((expires, self.host.ticks.timer(situation.now, delay)));
         }
         false
     }
@@ -383,21 +374,21 @@ impl Acknowledger {
         if situation.srtt_us_x8 > 0 {
             rtt_us_x8 = rtt_us_x8.min(u64::from(situation.srtt_us_x8));
         }
-        let share = rtt_us_x8 * (1_000 >> 3) * u64::from(self.sack_rtt_percent) / 100;
-        let delay = self.sack_delay.min(Duration::from_nanos(share));
+        let share = rtt_us_x8 * (1_000 >> 3) * u64::from(self.host.comp_sack_rtt_percent) / 100;
+        let delay = self.host.comp_sack_delay.min(Duration::from_nanos(share));
         // Nothing else interrupts the processor, so the timer goes off at the end of its slack.
-        self.compressed_deadline = situation.now + delay + self.sack_slack;
+        self.compressed_deadline = situation.now + delay + self.host.comp_sack_slack;
     }
 
     /// `tcp_send_delayed_ack`, in the tick that it is; whether the timer was so close that the ACK goes out at once.
     fn delay(&mut self, now: Instant, tick: u64, srtt_us_x8: u32) -> bool {
-        let max_ticks = u64::from(self.max_ticks);
+        let max_ticks = u64::from(self.host.delack_max_ticks);
         let mut ato = self.ato;
-        if ato > self.min_ticks {
+        if ato > self.min_ticks() {
             let mut limit = if self.pushed { max_ticks } else { max_ticks * 5 / 2 };
             if srtt_us_x8 > 0 {
-                let rtt = self.ticks.count_micros_ceil(u64::from(srtt_us_x8 >> 3));
-                limit = limit.min(rtt.max(self.min_ticks));
+                let rtt = self.host.ticks.count_micros_ceil(u64::from(srtt_us_x8 >> 3));
+                limit = limit.min(rtt.max(self.min_ticks()));
             }
             ato = ato.min(limit);
         }
@@ -410,7 +401,7 @@ impl Acknowledger {
             expires = expires.min(pending);
         }
         if self.delack.is_none_or(|(pending, _)| pending != expires) {
-            self.delack = Some((expires, self.ticks.timer(now, expires - tick)));
+            self.delack = Some((expires, self.host.ticks.timer(now, expires - tick)));
         }
         false
     }
@@ -425,7 +416,7 @@ impl Acknowledger {
         if self.delack.is_some_and(|(_, at)| at <= now) {
             self.delack = None;
             if self.scheduled {
-                if self.style != DelayedAck::Spacing {
+                if self.style() != DelayedAck::Spacing {
                     // Missed: data comes more slowly than thought.
                     self.ato = (self.ato << 1).min(rto_ticks);
                 }
@@ -456,8 +447,8 @@ impl Acknowledger {
     pub fn on_ack_sent(&mut self) {
         if self.scheduled && self.quick > 0 {
             self.quick -= 1;
-            if self.quick == 0 && self.style != DelayedAck::Spacing {
-                self.ato = self.min_ticks;
+            if self.quick == 0 && self.style() != DelayedAck::Spacing {
+                self.ato = self.min_ticks();
             }
         }
         self.compressed = 0;

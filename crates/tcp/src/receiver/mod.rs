@@ -19,16 +19,17 @@ mod unread;
 mod window;
 
 use crate::ecn::Agreed;
+use crate::host::HostSettings;
 use crate::options::Options;
-use crate::profile::Settings;
 use crate::segment::{Ecn, Flags, SackBlock, Segment, Timestamps};
-use crate::ticks::Ticks;
 use accurate::Counters;
 pub(crate) use accurate::PACKETS_BEGIN;
 use acknowledge::Acknowledger;
 use dragstrip_units::Instant;
 use feedback::Feedback;
 use reassembly::Reassembly;
+use std::mem::offset_of;
+use std::sync::Arc;
 use unread::Unread;
 use window::{WindowOffer, segment_memory};
 
@@ -51,24 +52,21 @@ pub(crate) struct Receiver {
     feedback: Feedback,
     timestamps: bool,
     sack: bool,
-    dsack: bool,
     /// The next segment may be taken as `next.rs` does: the kernel is one of those that it knows, and no flag echoes marks.
     predicts: bool,
-    window: WindowOffer,
     acks: Acknowledger,
     reassembly: Reassembly,
-    ticks: Ticks,
-    /// Largest age of a timestamp relative to `ts_recent`, ms.
-    paws_window_ms: u32,
     /// Data waiting to be read, where the application does not read at once.
     unread: Option<Box<Unread>>,
-    /// Time of the last answer to an unacceptable segment without data, ms; 0: never (`last_oow_ack_time`).
-    refused_ms: u32,
     /// Counters of accurate ECN, if it was agreed on.
     counters: Option<Box<Counters>>,
-    /// The kernel's counters overstate what is pending.
-    overstates_pending_marks: bool,
+    window: WindowOffer,
+    /// Time of the last answer to an unacceptable segment without data, ms; 0: never (`last_oow_ack_time`).
+    refused_ms: u32,
 }
+
+/// What the next segment touches fits four cache lines; what it does not touch comes after.
+const _: () = assert!(offset_of!(Receiver, window) + WindowOffer::HOT_BYTES <= 4 * 64);
 
 /// Outcome of a data segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +78,7 @@ pub(crate) struct Received {
 }
 
 impl Receiver {
-    pub fn new(settings: &Settings) -> Self {
+    pub fn new(settings: &Arc<HostSettings>) -> Self {
         Self {
             rcv_nxt: 0,
             reassembly: Reassembly::default(),
@@ -91,14 +89,10 @@ impl Receiver {
             feedback: Feedback::default(),
             timestamps: settings.timestamps,
             sack: settings.sack,
-            dsack: settings.dsack,
             predicts: false,
-            ticks: settings.ticks(),
             unread: None,
             refused_ms: 0,
             counters: None,
-            overstates_pending_marks: settings.profile.overstates_pending_marks,
-            paws_window_ms: settings.profile.paws_window * settings.ticks().stamp_step_ms(),
         }
     }
 
@@ -124,7 +118,8 @@ impl Receiver {
     /// option.
     pub fn count_marks(&mut self, seen: Ecn, client: bool, tells_bytes: bool) {
         let counters = Counters::new(seen, client, tells_bytes);
-        self.counters = Some(Box::new(counters.overstating(self.overstates_pending_marks)));
+        self.counters =
+            Some(Box::new(counters.overstating(self.acks.host.profile.overstates_pending_marks)));
     }
 
     /// The AccECN option of a data segment, which is complete but for that.
@@ -216,7 +211,7 @@ impl Receiver {
     pub fn outdated_by_ms(&self, segment: &Segment) -> u32 {
         let Some(Timestamps { val, .. }) = segment.timestamps() else { return 0 };
         let age_ms = self.ts_recent.saturating_sub(val);
-        if age_ms > self.paws_window_ms { age_ms } else { 0 }
+        if age_ms > self.acks.host.paws_window_ms { age_ms } else { 0 }
     }
 
     /// True when a data segment is acceptable (`tcp_validate_incoming`, `tcp_sequence`): not when it is outdated, nor
@@ -331,7 +326,7 @@ impl Receiver {
 
     /// Data came twice: reported (RFC 2883 §4), and for a while every segment is acknowledged.
     fn report_duplicate(&mut self, start: u64, end: u64) {
-        if self.dsack {
+        if self.acks.host.dsack {
             self.reassembly.set_duplicate(start, end);
         }
         self.acks.enter_quick(16, self.window.offered());
@@ -368,14 +363,14 @@ impl Receiver {
         if segment.seq <= self.rcv_nxt && end > self.rcv_nxt && !self.has_room() {
             self.acks.refuse(self.window.offered());
         } else if segment.seq <= self.rcv_nxt && end > self.rcv_nxt {
-            if segment.seq < self.rcv_nxt && self.dsack {
+            if segment.seq < self.rcv_nxt && self.acks.host.dsack {
                 // RFC 2883 §4: the overlap is reported.
                 self.reassembly.set_duplicate(segment.seq, self.rcv_nxt);
             }
             new_bytes = end - self.rcv_nxt;
             self.rcv_nxt = end;
             if !self.reassembly.is_empty() {
-                let (next, had) = self.reassembly.absorb(end, self.dsack);
+                let (next, had) = self.reassembly.absorb(end, self.acks.host.dsack);
                 self.rcv_nxt = next;
                 // What was queued had been counted when it came.
                 new_bytes = new_bytes.saturating_sub(had.min(new_bytes));
@@ -388,10 +383,10 @@ impl Receiver {
             self.report_duplicate(segment.seq, end);
             self.acks.acknowledge_now();
         } else {
-            new_bytes = self.reassembly.insert(segment.seq, end, self.dsack);
+            new_bytes = self.reassembly.insert(segment.seq, end, self.acks.host.dsack);
             // Also when all of it had come before: the duplicate is reported.
             if !flushed {
-                self.acks.schedule(self.ticks.at(now), rto_ticks);
+                self.acks.schedule(self.acks.host.ticks.at(now), rto_ticks);
             }
             self.feedback.on_data(ecn, &mut self.acks, self.window.offered());
         }
@@ -405,7 +400,7 @@ impl Receiver {
             if in_order {
                 self.window.measure_window(now, self.rcv_nxt);
                 let (offered, longest) = (self.window.offered(), self.acks.segment_size());
-                self.acks.on_data(segment, self.ticks.at(now), offered, rto_ticks);
+                self.acks.on_data(segment, self.acks.host.ticks.at(now), offered, rto_ticks);
                 if self.acks.segment_size() > longest {
                     self.window.measure_share(segment.len);
                 }
@@ -423,7 +418,7 @@ impl Receiver {
                 self.window.make_room_beyond(self.reassembly.reach(self.rcv_nxt));
             }
         }
-        let now_ms = self.ticks.stamp_ms(now);
+        let now_ms = self.acks.host.ticks.stamp_ms(now);
         self.window.measure_echo(now_ms, self.rcv_nxt, segment, before);
         let reads = self.unread.is_none();
         if reads && self.rcv_nxt > before {
@@ -510,7 +505,7 @@ impl Receiver {
     fn fill(&mut self, segment: &mut Segment, now: Instant) {
         segment.ack = self.rcv_nxt;
         if self.timestamps {
-            let val = self.ticks.stamp_ms(now);
+            let val = self.acks.host.ticks.stamp_ms(now);
             segment.set_timestamps(Timestamps { val, ecr: self.ts_recent });
             self.window.on_stamp(val);
         }

@@ -32,14 +32,19 @@ impl Receiver {
         self.reassembly.forget_duplicate();
         let before = self.rcv_nxt;
         self.rcv_nxt = segment.end_seq();
-        let tick = self.ticks.at(now);
+        let tick = self.acks.host.ticks.at(now);
         let longest = self.acks.segment_size();
         self.acks.estimate(segment, tick, self.window.offered(), rto_ticks);
         if self.acks.segment_size() > longest {
             self.window.measure_share(segment.len);
         }
         if self.window.is_new_echo(segment) {
-            self.window.measure_echo(self.ticks.stamp_ms(now), self.rcv_nxt, segment, before);
+            self.window.measure_echo(
+                self.acks.host.ticks.stamp_ms(now),
+                self.rcv_nxt,
+                segment,
+                before,
+            );
         }
         self.window.adjust_space(now, self.rcv_nxt, 0);
         let opened = self.window.has_opened(self.rcv_nxt, 0, self.acks.segment_size());
@@ -61,7 +66,7 @@ mod tests {
     use dragstrip_units::{Duration, Stream};
 
     fn receiver(settings: &Settings, ecn: Agreed) -> Receiver {
-        let mut receiver = Receiver::new(settings);
+        let mut receiver = Receiver::new(&settings.clone().shared());
         let options = Options::of(settings);
         receiver.initial_window(options.timestamps);
         receiver.establish(Instant::ZERO, ecn, &options, 1_448, settings.mss());

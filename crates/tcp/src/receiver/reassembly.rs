@@ -8,8 +8,95 @@ use crate::segment::SackBlock;
 /// Most blocks remembered (`TCP_NUM_SACKS`).
 const REMEMBERED: usize = 4;
 
-#[derive(Clone, Debug, Default)]
+/// What a receiver holds out of order, made when something comes so for the first time.
+#[derive(Clone, Debug)]
 pub(super) struct Reassembly {
+    queue: Option<Box<Queue>>,
+    /// Nothing is queued and nothing is to be reported: the queue need not be looked at.
+    is_idle: bool,
+}
+
+impl Default for Reassembly {
+    fn default() -> Self {
+        Self { queue: None, is_idle: true }
+    }
+}
+
+impl Reassembly {
+    #[inline]
+    fn queue(&self) -> Option<&Queue> {
+        if self.is_idle { None } else { self.queue.as_deref() }
+    }
+
+    /// Changes the queue.
+    fn change<T>(&mut self, change: impl FnOnce(&mut Queue) -> T) -> T {
+        let queue = self.queue.get_or_insert_default();
+        let result = change(queue);
+        self.is_idle = queue.ranges.is_empty() && !queue.reports();
+        result
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.queue().is_none_or(|queue| queue.ranges.is_empty())
+    }
+
+    /// True when there is something for an acknowledgement to report.
+    #[inline]
+    pub fn reports(&self) -> bool {
+        self.queue().is_some_and(Queue::reports)
+    }
+
+    /// Memory held by queued segments: 2304 bytes for 1448 of payload (truesize, approximate).
+    #[inline]
+    pub fn memory(&self) -> u64 {
+        self.queue().map_or(0, |queue| queue.queued + queue.queued * 19 / 32)
+    }
+
+    /// Bytes from `rcv_nxt` to the end of queued data.
+    #[inline]
+    pub fn reach(&self, rcv_nxt: u64) -> u64 {
+        self.queue().and_then(|queue| queue.ranges.last()).map_or(0, |range| range.1 - rcv_nxt)
+    }
+
+    /// The next acknowledgement reports `[start, end)` as a duplicate (RFC 2883).
+    pub fn set_duplicate(&mut self, start: u64, end: u64) {
+        self.change(|queue| queue.duplicate = Some((start, end)));
+    }
+
+    #[inline]
+    pub fn forget_duplicate(&mut self) {
+        if !self.is_idle {
+            self.change(|queue| queue.duplicate = None);
+        }
+    }
+
+    /// Queues `[start, end)`; how many of the bytes are new. What of it had come before is reported (`tcp_data_queue_ofo`).
+    pub fn insert(&mut self, start: u64, end: u64, dsack: bool) -> u64 {
+        self.change(|queue| queue.insert(start, end, dsack))
+    }
+
+    /// Returns the number of blocks more recent than the one that `[start, end)` would extend; all of them if it
+    /// extends none.
+    pub fn blocks_before(&self, start: u64, end: u64) -> usize {
+        self.queue().map_or(0, |queue| queue.blocks_before(start, end))
+    }
+
+    /// The in-order edge has reached `next`: takes out what now continues it. The new edge, and how many of the
+    /// queued bytes lay below `next`; the first range of them is reported as a duplicate (`tcp_ofo_queue`).
+    pub fn absorb(&mut self, next: u64, dsack: bool) -> (u64, u64) {
+        self.change(|queue| queue.absorb(next, dsack))
+    }
+
+    /// Fills in as many blocks as there is room for, a pending duplicate first; how many.
+    pub fn blocks(&mut self, ack: u64, into: &mut [SackBlock]) -> usize {
+        if self.is_idle { 0 } else { self.change(|queue| queue.blocks(ack, into)) }
+    }
+}
+
+/// What has come out of order.
+#[derive(Clone, Debug, Default)]
+struct Queue {
     /// Disjoint ranges above `rcv_nxt`, ascending.
     ranges: Vec<(u64, u64)>,
     queued: u64,
@@ -19,37 +106,9 @@ pub(super) struct Reassembly {
     duplicate: Option<(u64, u64)>,
 }
 
-impl Reassembly {
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
-    }
-
-    /// True when there is something for an acknowledgement to report.
-    #[inline]
-    pub fn reports(&self) -> bool {
+impl Queue {
+    fn reports(&self) -> bool {
         self.recent_count > 0 || self.duplicate.is_some()
-    }
-
-    /// Memory held by queued segments: 2304 bytes for 1448 of payload (truesize, approximate).
-    #[inline]
-    pub fn memory(&self) -> u64 {
-        self.queued + self.queued * 19 / 32
-    }
-
-    /// Bytes from `rcv_nxt` to the end of queued data.
-    #[inline]
-    pub fn reach(&self, rcv_nxt: u64) -> u64 {
-        self.ranges.last().map_or(0, |range| range.1 - rcv_nxt)
-    }
-
-    /// The next acknowledgement reports `[start, end)` as a duplicate (RFC 2883).
-    pub fn set_duplicate(&mut self, start: u64, end: u64) {
-        self.duplicate = Some((start, end));
-    }
-
-    pub fn forget_duplicate(&mut self) {
-        self.duplicate = None;
     }
 
     /// `tcp_dsack_extend`: the pending duplicate grows by what touches it.
@@ -63,8 +122,7 @@ impl Reassembly {
         }
     }
 
-    /// Queues `[start, end)`; how many of the bytes are new. What of it had come before is reported (`tcp_data_queue_ofo`).
-    pub fn insert(&mut self, start: u64, end: u64, dsack: bool) -> u64 {
+    fn insert(&mut self, start: u64, end: u64, dsack: bool) -> u64 {
         // Arrivals are nearly always at or near the end.
         let mut first = self.ranges.len();
         while first > 0 && self.ranges[first - 1].1 >= start {
@@ -77,7 +135,7 @@ impl Reassembly {
             let (low, high) = self.ranges[last];
             if dsack && high > start && low < end {
                 if low < start || (low == start && high >= end) {
-                    self.set_duplicate(start, high.min(end));
+                    self.duplicate = Some((start, high.min(end)));
                 } else {
                     self.extend_duplicate(low, high.min(end));
                 }
@@ -100,9 +158,7 @@ impl Reassembly {
         new
     }
 
-    /// Returns the number of blocks more recent than the one that `[start, end)` would extend; all of them if it
-    /// extends none.
-    pub fn blocks_before(&self, start: u64, end: u64) -> usize {
+    fn blocks_before(&self, start: u64, end: u64) -> usize {
         let blocks = &self.recent[..self.recent_count];
         blocks.iter().position(|other| other.0 <= end && start <= other.1).unwrap_or(blocks.len())
     }
@@ -127,9 +183,7 @@ impl Reassembly {
         self.recent_count = count;
     }
 
-    /// The in-order edge has reached `next`: takes out what now continues it. The new edge, and how many of the
-    /// queued bytes lay below `next`; the first range of them is reported as a duplicate (`tcp_ofo_queue`).
-    pub fn absorb(&mut self, mut next: u64, dsack: bool) -> (u64, u64) {
+    fn absorb(&mut self, mut next: u64, dsack: bool) -> (u64, u64) {
         if let Some(&(start, end)) = self.ranges.first()
             && dsack
             && start < next
@@ -165,8 +219,7 @@ impl Reassembly {
         self.recent_count = if self.ranges.is_empty() { 0 } else { remaining_count };
     }
 
-    /// Fills in as many blocks as there is room for, a pending duplicate first; how many.
-    pub fn blocks(&mut self, ack: u64, into: &mut [SackBlock]) -> usize {
+    fn blocks(&mut self, ack: u64, into: &mut [SackBlock]) -> usize {
         let mut count = 0;
         if let Some((start, end)) = self.duplicate.take() {
             into[0] = SackBlock::relative(ack, start, end);

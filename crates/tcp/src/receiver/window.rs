@@ -4,9 +4,12 @@
 //! `tcp_rcv_rtt_measure_ts`. Where the application reads at once, only data out of order
 //! occupy the buffer.
 
-use crate::profile::{ReceiveTuning, Settings};
+use crate::host::HostSettings;
+use crate::profile::ReceiveTuning;
 use crate::segment::{Segment, Timestamps};
 use dragstrip_units::Instant;
+use std::mem::offset_of;
+use std::sync::Arc;
 
 #[derive(Clone, Debug)]
 #[repr(C)] // what every segment needs lies together: see sockets.rs
@@ -23,17 +26,17 @@ pub(super) struct WindowOffer {
     settings: Tuning,
     /// Receiver's RTT estimate × 8, µs.
     rtt_us_x8: u64,
-    /// Time at which the window being measured was offered (never: none yet), and the byte at which it has been used
-    /// up (`rcv_rtt_est`).
-    measured_from: Instant,
+    /// Start of the current measurement of the reading rate, and the byte that came then.
+    space_at: Instant,
+    /// The byte at which the window being measured has been used up (`rcv_rtt_est`).
     measured_until: u64,
     last_echo: u32,
     scale: u32,
-    /// Start of the current measurement of the reading rate.
-    space_at: Instant,
     space_seq: u64,
     /// Bytes read in the best round trip so far.
     space: u64,
+    /// Time at which the window being measured was offered; never: none yet (`rcv_rtt_est`).
+    measured_from: Instant,
     /// Measurement where the buffer grows by steps: the timestamp whose echo ends it (`rfbuf_ts`), and the bytes that
     /// have arrived since (`rfbuf_cnt`).
     step_since: Option<u32>,
@@ -43,30 +46,11 @@ pub(super) struct WindowOffer {
 /// The settings the window depends on.
 #[derive(Clone, Debug)]
 struct Tuning {
-    adv_win_scale: i32,
+    host: Arc<HostSettings>,
+    /// Payload of a segment: less the timestamps once they are agreed on.
+    advmss: u32,
     /// 256ths of the buffer that are window, where they are measured (`scaling_ratio`); otherwise 0.
     share: u16,
-    moderate: bool,
-    tuning: ReceiveTuning,
-    /// Memory of a segment beside its payload.
-    skb_overhead: u64,
-    /// A shorter RTT replaces the estimate.
-    least_rtt: bool,
-    /// The initial offer fits an unscaled field.
-    unscaled: bool,
-    /// RTT × 8 below which the buffer grows gently, µs (`tcp_rcvbuf_low_rtt`).
-    low_rtt_us_x8: u64,
-    /// Segments offered at first, at most (`tcp_select_initial_window` before 3.x).
-    few: u64,
-    rmem_max: u64,
-    core_rmem_max: u64,
-    /// By how much the buffer grows at a time, where it grows by steps (`recvbuf_inc`).
-    step: u64,
-    /// A measurement that takes longer than this never ends, ms: FreeBSD compares with `hz`.
-    step_within_ms: u32,
-    /// Payload of a segment: less the timestamps once they are agreed on.
-    advmss: u64,
-    mss: u64,
 }
 
 /// `TCP_DEFAULT_SCALING_RATIO`, in 256ths.
@@ -79,22 +63,40 @@ pub(super) fn segment_memory(len: u64) -> u64 {
 }
 
 impl Tuning {
+    #[inline]
+    fn rule(&self) -> ReceiveTuning {
+        self.host.profile.receive_tuning
+    }
+
+    /// Payload of a segment, bytes.
+    #[inline]
+    fn advmss(&self) -> u64 {
+        u64::from(self.advmss)
+    }
+
+    /// `tcp_rmem`'s maximum.
+    #[inline]
+    fn rmem_max(&self) -> u64 {
+        self.host.rmem[2]
+    }
+
     /// `tcp_select_initial_window`: whole segments, and no more than an unscaled field holds. Few at first in old kernels: while
     /// the offer then grows, every segment is acknowledged at once.
     fn initial(&self, full: u64, mss: u64) -> u64 {
         let whole = if full > mss { full - full % mss } else { full };
-        let most = if self.unscaled { 65_535 } else { u64::MAX };
-        whole.min(most).min(self.few.saturating_mul(self.advmss))
+        let most = if self.host.profile.initial_offer_unscaled { 65_535 } else { u64::MAX };
+        let few = u64::from(self.host.profile.initial_offer);
+        whole.min(most).min(few.saturating_mul(self.advmss()))
     }
 
     #[inline]
     fn window_from_space(&self, space: u64) -> u64 {
         if self.share > 0 {
             (space * u64::from(self.share)) >> 8
-        } else if self.adv_win_scale <= 0 {
-            space >> -self.adv_win_scale
+        } else if self.host.adv_win_scale <= 0 {
+            space >> -self.host.adv_win_scale
         } else {
-            space - (space >> self.adv_win_scale)
+            space - (space >> self.host.adv_win_scale)
         }
     }
 }
@@ -105,21 +107,21 @@ impl Tuning {
         if self.share > 0 {
             (window << 8) / u64::from(self.share)
         } else {
-            window / self.advmss * self.segment_memory()
+            window / self.advmss() * self.segment_memory()
         }
     }
 
     /// Memory of one segment as the tuning sees it: SKB_TRUESIZE(advmss + MAX_TCP_HEADER), enlarged
     /// until its share of window holds the segment.
     fn segment_memory(&self) -> u64 {
-        let overhead = match self.tuning {
+        let overhead = match self.rule() {
             ReceiveTuning::Headroom | ReceiveTuning::Growth => 320 + 256 + 320,
             // 2.6.27 on 32 bits: headers 160, 16, an sk_buff of 184 (unverified).
             ReceiveTuning::Twice => 160 + 16 + 184,
             ReceiveTuning::Step | ReceiveTuning::Fixed => 0,
         };
-        let mut memory = self.advmss + overhead;
-        while self.window_from_space(memory) < self.advmss {
+        let mut memory = self.advmss() + overhead;
+        while self.window_from_space(memory) < self.advmss() {
             memory += 128;
         }
         memory
@@ -127,41 +129,33 @@ impl Tuning {
 }
 
 impl WindowOffer {
-    pub fn new(settings: &Settings) -> Self {
+    /// Bytes of what every segment needs; the rest is needed once per round trip or window.
+    pub const HOT_BYTES: usize = offset_of!(Self, space_seq);
+
+    pub fn new(settings: &Arc<HostSettings>) -> Self {
+        let mss = u64::from(settings.mss());
         let tuning = Tuning {
-            adv_win_scale: settings.adv_win_scale,
+            advmss: settings.advmss(),
             share: if settings.profile.measured_share { HALF } else { 0 },
-            moderate: settings.moderate_rcvbuf,
-            tuning: settings.profile.receive_tuning,
-            skb_overhead: settings.profile.skb_overhead,
-            least_rtt: settings.profile.least_receiver_rtt,
-            unscaled: settings.profile.initial_offer_unscaled,
-            low_rtt_us_x8: settings.rcvbuf_low_rtt.as_micros_floor() << 3,
-            few: u64::from(settings.profile.initial_offer),
-            rmem_max: settings.rmem[2],
-            core_rmem_max: settings.core_rmem_max,
-            step: settings.bsd.receive_step,
-            step_within_ms: settings.hz,
-            advmss: u64::from(settings.advmss()),
-            mss: u64::from(settings.mss()),
+            host: Arc::clone(settings),
         };
-        let rcvbuf = match tuning.tuning {
+        let rcvbuf = match tuning.rule() {
             // tcp_fixup_rcvbuf leaves alone what an application has chosen.
             _ if settings.receive_locked => settings.rmem[1],
             ReceiveTuning::Headroom | ReceiveTuning::Growth | ReceiveTuning::Twice => {
-                let tuned = if tuning.moderate { 4 } else { 1 };
+                let tuned = if settings.moderate_rcvbuf { 4 } else { 1 };
                 let room = settings.profile.initial_room * tuned * tuning.segment_memory();
-                settings.rmem[1].max(room.min(tuning.rmem_max))
+                settings.rmem[1].max(room.min(settings.rmem[2]))
             }
             // tcp_mss: whole segments.
-            ReceiveTuning::Step => settings.rmem[1].next_multiple_of(tuning.mss),
+            ReceiveTuning::Step => settings.rmem[1].next_multiple_of(mss),
             ReceiveTuning::Fixed => settings.rmem[1],
         };
         let full = tuning.window_from_space(rcvbuf);
-        let initial = tuning.initial(full, tuning.mss);
+        let initial = tuning.initial(full, mss);
         // tcp_connect_init, tcp_openreq_init_rwin: a chosen buffer is the most that there will be.
         let least = if settings.receive_locked { full } else { u64::MAX };
-        let space = tuning.rmem_max.max(tuning.core_rmem_max).min(least);
+        let space = settings.rmem[2].max(settings.core_rmem_max).min(least);
         let scale = if settings.window_scaling {
             (space.max(1).ilog2().saturating_sub(15)).min(14)
         } else {
@@ -210,8 +204,8 @@ impl WindowOffer {
     /// Returns the window that the handshake offers. On Linux segments count without the room for timestamps until
     /// these are agreed on.
     pub fn initial(&mut self, stamped: bool) -> u32 {
-        if self.has_headroom() || self.settings.tuning == ReceiveTuning::Twice {
-            let mss = self.settings.advmss - if stamped { 12 } else { 0 };
+        if self.has_headroom() || self.settings.rule() == ReceiveTuning::Twice {
+            let mss = self.settings.advmss() - if stamped { 12 } else { 0 };
             self.offered = self.settings.initial(self.clamp, mss);
             self.ssthresh = self.offered;
         }
@@ -247,7 +241,7 @@ impl WindowOffer {
     #[inline]
     pub fn select(&self, queued: u64, rcv_mss: u32) -> u64 {
         let scaled = self.scale > 0
-            && !matches!(self.settings.tuning, ReceiveTuning::Step | ReceiveTuning::Fixed);
+            && !matches!(self.settings.rule(), ReceiveTuning::Step | ReceiveTuning::Fixed);
         if scaled && queued == 0 {
             // All of the buffer is free.
             return self.scaled(self.settings.window_from_space(self.rcvbuf));
@@ -265,11 +259,11 @@ impl WindowOffer {
     /// The same where memory is in use, and where the window is not cut to its scale alone.
     #[inline(never)]
     fn select_beside(&self, queued: u64, rcv_mss: u32) -> u64 {
-        if self.settings.tuning == ReceiveTuning::Step {
+        if self.settings.rule() == ReceiveTuning::Step {
             // sbspace: data out of order are not in the buffer; and the window is cut to its scale.
             return self.rcvbuf & !((1 << self.scale) - 1);
         }
-        if self.settings.tuning == ReceiveTuning::Fixed {
+        if self.settings.rule() == ReceiveTuning::Fixed {
             return self.select_whole(queued);
         }
         let mut free = self.settings.window_from_space(self.rcvbuf.saturating_sub(queued));
@@ -325,9 +319,9 @@ impl WindowOffer {
         if queued <= self.rcvbuf {
             return true;
         }
-        self.rcvbuf = self.rcvbuf.max(queued.min(self.settings.rmem_max));
+        self.rcvbuf = self.rcvbuf.max(queued.min(self.settings.rmem_max()));
         if queued > self.rcvbuf {
-            self.ssthresh = self.clamp.min(2 * self.settings.advmss);
+            self.ssthresh = self.clamp.min(2 * self.settings.advmss());
         }
         queued <= self.rcvbuf
     }
@@ -335,7 +329,7 @@ impl WindowOffer {
     /// The same in 2.2: whole segments, and what was offered last as long as that is less than one away.
     fn select_whole(&self, queued: u64) -> u64 {
         let free = self.settings.window_from_space(self.rcvbuf.saturating_sub(queued));
-        let mss = self.settings.mss;
+        let mss = u64::from(self.settings.host.mss());
         if free < self.rcvbuf / 4 && free < mss / 2 {
             0
         } else if self.offered + mss > free && self.offered <= free {
@@ -360,7 +354,7 @@ impl WindowOffer {
     /// `tcp_grow_window`: a well-filled segment allows two more; whether it did. `rcv_mss`: size of the sender's segments.
     #[inline]
     pub fn grow(&mut self, len: u64, rcv_mss: u32, queued: u64) -> bool {
-        if self.settings.tuning == ReceiveTuning::Fixed {
+        if self.settings.rule() == ReceiveTuning::Fixed {
             return false;
         }
         let space = self.settings.window_from_space(self.rcvbuf.saturating_sub(queued));
@@ -374,7 +368,7 @@ impl WindowOffer {
                 increment => increment,
             }
         } else {
-            2 * self.settings.advmss
+            2 * self.settings.advmss()
         };
         self.ssthresh += room.min(increment.max(2 * len));
         true
@@ -386,9 +380,9 @@ impl WindowOffer {
     fn increment(&self, len: u64, rcv_mss: u32) -> u64 {
         let mut fits = self.settings.window_from_space(segment_memory(len));
         if fits <= len {
-            return 2 * self.settings.advmss;
+            return 2 * self.settings.advmss();
         }
-        let mut window = self.settings.window_from_space(self.settings.rmem_max);
+        let mut window = self.settings.window_from_space(self.settings.rmem_max());
         while self.ssthresh <= window >> 1 {
             if fits >> 1 <= len {
                 return 2 * u64::from(rcv_mss);
@@ -420,7 +414,7 @@ impl WindowOffer {
     /// True when the buffer grows with room for slow start.
     #[inline]
     pub fn has_headroom(&self) -> bool {
-        self.settings.tuning.has_headroom()
+        self.settings.rule().has_headroom()
     }
 
     /// True when data in order up to `end` ends no measurement of a window, and the offer has grown as far as it may:
@@ -441,7 +435,7 @@ impl WindowOffer {
     /// `before`.
     #[inline]
     pub fn measure_echo(&mut self, now_ms: u32, rcv_nxt: u64, segment: &Segment, before: u64) {
-        if self.settings.tuning == ReceiveTuning::Step {
+        if self.settings.rule() == ReceiveTuning::Step {
             if rcv_nxt > before
                 && let Some(stamps) = segment.timestamps()
             {
@@ -451,16 +445,17 @@ impl WindowOffer {
         }
         if let Some(Timestamps { ecr, .. }) = segment.timestamps()
             && ecr != self.last_echo
-            && u64::from(segment.len) >= self.settings.mss
+            && u64::from(segment.len) >= u64::from(self.settings.host.mss())
         {
             self.last_echo = ecr;
             let delta_ms = now_ms.saturating_sub(ecr);
-            if self.settings.least_rtt && delta_ms == 0 {
+            if self.settings.host.profile.least_receiver_rtt && delta_ms == 0 {
                 // tcp_rcv_rtt_measure_ts since 6.12 (d59fc95be9d0, 6.16, and its stable series): nothing is known of less than a millisecond.
                 return;
             }
             let delta_us = u64::from(delta_ms.max(1)) * 1_000;
-            let is_least = self.settings.least_rtt && delta_us << 3 < self.rtt_us_x8;
+            let is_least =
+                self.settings.host.profile.least_receiver_rtt && delta_us << 3 < self.rtt_us_x8;
             if self.rtt_us_x8 == 0 || is_least {
                 self.rtt_us_x8 = delta_us << 3;
             } else {
@@ -473,7 +468,7 @@ impl WindowOffer {
     /// reach.
     #[inline]
     pub fn adjust_space(&mut self, now: Instant, copied_seq: u64, beyond: u64) {
-        if matches!(self.settings.tuning, ReceiveTuning::Step) {
+        if matches!(self.settings.rule(), ReceiveTuning::Step) {
             return;
         }
         let rtt_ns = (self.rtt_us_x8 >> 3) * 1_000;
@@ -487,10 +482,14 @@ impl WindowOffer {
     fn end_round(&mut self, now: Instant, copied_seq: u64, beyond: u64) {
         let copied = copied_seq - self.space_seq;
         if copied > self.space {
-            match self.settings.tuning {
-                ReceiveTuning::Headroom if self.settings.moderate => self.enlarge(copied),
-                ReceiveTuning::Growth if self.settings.moderate => self.expand(copied, beyond),
-                ReceiveTuning::Twice if self.settings.moderate => self.double(copied),
+            match self.settings.rule() {
+                ReceiveTuning::Headroom if self.settings.host.moderate_rcvbuf => {
+                    self.enlarge(copied)
+                }
+                ReceiveTuning::Growth if self.settings.host.moderate_rcvbuf => {
+                    self.expand(copied, beyond)
+                }
+                ReceiveTuning::Twice if self.settings.host.moderate_rcvbuf => self.double(copied),
                 ReceiveTuning::Headroom
                 | ReceiveTuning::Growth
                 | ReceiveTuning::Twice
@@ -506,22 +505,22 @@ impl WindowOffer {
     /// A segment left with timestamp `stamp_ms`: a measurement begins (FreeBSD's `tcp_output`).
     #[inline]
     pub fn on_stamp(&mut self, stamp_ms: u32) {
-        if self.settings.tuning == ReceiveTuning::Step {
+        if self.settings.rule() == ReceiveTuning::Step {
             self.step_since.get_or_insert(stamp_ms);
         }
     }
 
     /// FreeBSD's receive buffer: seven eighths of it arrived while a timestamp came back.
     fn measure_step(&mut self, len: u16, echo: u32) {
-        let echoed = self
-            .step_since
-            .filter(|&since| echo > since && echo - since < self.settings.step_within_ms);
+        let echoed =
+            self.step_since.filter(|&since| echo > since && echo - since < self.settings.host.hz);
         if echoed.is_none() {
             self.step_bytes += u64::from(len);
             return;
         }
-        if self.settings.moderate && self.step_bytes > self.rcvbuf / 8 * 7 {
-            let grown = (self.rcvbuf + self.settings.step).min(self.settings.rmem_max);
+        if self.settings.host.moderate_rcvbuf && self.step_bytes > self.rcvbuf / 8 * 7 {
+            let grown =
+                (self.rcvbuf + self.settings.host.bsd.receive_step).min(self.settings.rmem_max());
             self.rcvbuf = self.rcvbuf.max(grown);
         }
         self.step_since = None;
@@ -531,8 +530,8 @@ impl WindowOffer {
     /// The same until 3.x: twice of what was read, without room for slow start, and no more is offered than that.
     fn double(&mut self, copied: u64) {
         let window = 2 * copied;
-        let memory = (window / self.settings.advmss).max(1) * self.settings.segment_memory();
-        let rcvbuf = memory.min(self.settings.rmem_max);
+        let memory = (window / self.settings.advmss()).max(1) * self.settings.segment_memory();
+        let rcvbuf = memory.min(self.settings.rmem_max());
         if rcvbuf > self.rcvbuf {
             self.rcvbuf = rcvbuf;
             self.clamp = window;
@@ -540,7 +539,7 @@ impl WindowOffer {
     }
 
     fn enlarge(&mut self, copied: u64) {
-        let mut window = 2 * copied + 16 * self.settings.advmss;
+        let mut window = 2 * copied + 16 * self.settings.advmss();
         // Room for slow start: grow by twice the growth seen.
         let grow =
             (u128::from(window) * u128::from(copied - self.space) / u128::from(self.space)) as u64;
@@ -550,7 +549,7 @@ impl WindowOffer {
 
     /// A buffer for so much of a window, as far as it may grow.
     fn provide(&mut self, window: u64) {
-        let rcvbuf = self.settings.space_from_window(window).min(self.settings.rmem_max);
+        let rcvbuf = self.settings.space_from_window(window).min(self.settings.rmem_max());
         if rcvbuf > self.rcvbuf {
             self.rcvbuf = rcvbuf;
             self.clamp = self.settings.window_from_space(rcvbuf);
@@ -560,7 +559,7 @@ impl WindowOffer {
     /// `tcp_rcvbuf_grow`: `copied` bytes were read in a round trip.
     fn expand(&mut self, copied: u64, beyond: u64) {
         let window = 2 * copied;
-        let low_us_x8 = self.settings.low_rtt_us_x8;
+        let low_us_x8 = self.settings.host.rcvbuf_low_rtt.as_micros_floor() << 3;
         let slow_start = if self.rtt_us_x8 < low_us_x8 {
             window * self.rtt_us_x8 / low_us_x8
         } else {
@@ -572,7 +571,7 @@ impl WindowOffer {
     /// The same when data came out of order, in kernels that make room for them (`tcp_data_queue_ofo`).
     #[inline]
     pub fn make_room_beyond(&mut self, beyond: u64) {
-        if self.settings.tuning == ReceiveTuning::Growth && self.settings.moderate {
+        if self.settings.rule() == ReceiveTuning::Growth && self.settings.host.moderate_rcvbuf {
             self.expand(self.space, beyond);
         }
     }
@@ -584,7 +583,7 @@ impl WindowOffer {
             return;
         }
         let len = u64::from(len);
-        let share = ((len << 8) / (len + self.settings.skb_overhead)).max(1) as u16;
+        let share = ((len << 8) / (len + self.settings.host.profile.skb_overhead)).max(1) as u16;
         if share != std::mem::replace(&mut self.settings.share, share) {
             self.clamp = self.settings.window_from_space(self.rcvbuf);
             self.space = self.space.min(self.clamp);
@@ -595,11 +594,12 @@ impl WindowOffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::Settings;
     use dragstrip_units::Duration;
 
     /// A connection of 100 ms whose first full segment has come; segments carry 1448 bytes.
     fn window(settings: &Settings, rtt_us: u64) -> WindowOffer {
-        let mut window = WindowOffer::new(settings);
+        let mut window = WindowOffer::new(&settings.clone().shared());
         window.initial(true);
         window.establish(Instant::ZERO, true, true, 1_448);
         window.measure_share(1_448);
@@ -618,11 +618,11 @@ mod tests {
     /// `tcp_measure_rcv_mss`: 1448 of 1448 + 896 bytes are 158/256; of 131072 bytes that is 80896. Until then half is window.
     #[test]
     fn the_first_full_segment_shows_the_share_of_the_window() {
-        let mut later = WindowOffer::new(&Settings::linux_6_12());
+        let mut later = WindowOffer::new(&Settings::linux_6_12().shared());
         assert_eq!((later.clamp, later.initial(true)), (65_536, 65_160));
         later.measure_share(1_448);
         assert_eq!((later.clamp, later.settings.share), (80_896, 158));
-        let mut stock = WindowOffer::new(&Settings::linux_6());
+        let mut stock = WindowOffer::new(&Settings::linux_6().shared());
         stock.measure_share(1_448);
         assert_eq!(stock.clamp, 65_536);
     }
@@ -631,9 +631,9 @@ mod tests {
     #[test]
     fn a_large_initial_buffer_is_offered_at_once() {
         let rmem = [4_096, 8_388_608, 67_108_864];
-        let mut stock = WindowOffer::new(&Settings { rmem, ..Settings::linux_6() });
+        let mut stock = WindowOffer::new(&Settings { rmem, ..Settings::linux_6() }.shared());
         assert_eq!((stock.initial(true), stock.offered()), (65_535, 65_535));
-        let mut later = WindowOffer::new(&Settings { rmem, ..Settings::linux_6_12() });
+        let mut later = WindowOffer::new(&Settings { rmem, ..Settings::linux_6_12() }.shared());
         assert_eq!((later.initial(true), later.offered()), (65_535, 4_194_304 / 1_448 * 1_448));
     }
 

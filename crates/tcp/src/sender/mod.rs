@@ -24,8 +24,8 @@ pub(crate) use self::core::{Counters, Io, Supply};
 
 use self::core::{Core, Handshake, Stack};
 use crate::ecn::{Agreed, Carries};
+use crate::host::HostSettings;
 use crate::metrics::Metrics;
-use crate::profile::Settings;
 use crate::segment::{Ecn, Outbox, Segment};
 use crate::snapshot::LimitedBy;
 use dragstrip_cc::{Algorithm, CongestionControl, Event, Stamps, View, Window};
@@ -42,7 +42,7 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub fn new(settings: &Arc<Settings>, cc: Algorithm) -> Self {
+    pub fn new(settings: &Arc<HostSettings>, cc: Algorithm) -> Self {
         Self { core: Core::new(settings, cc), stack: AnyStack::new(settings) }
     }
 
@@ -114,15 +114,15 @@ impl Sender {
     /// The next instant at which [`Self::on_deadline`] has something to do.
     #[inline]
     pub fn deadline(&self) -> Instant {
-        self.core.timer.deadline().min(self.core.transmission.wakeup)
+        self.core.timer.due()
     }
 
     /// The timer or the pacer is due.
     pub fn on_deadline<O: Outbox>(&mut self, now: Instant, io: &mut Io<'_, O>) {
         let core = &mut self.core;
         core.view.now = now;
-        if core.transmission.wakeup <= now {
-            core.transmission.wakeup = Instant::NEVER;
+        if core.timer.wakeup <= now {
+            core.timer.wakeup = Instant::NEVER;
             dispatch!(&mut self.stack, stack => stack.on_wakeup(core, io));
         }
         if core.timer.deadline() <= now {
@@ -220,7 +220,7 @@ impl Sender {
         &self.core.cc
     }
 
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &HostSettings {
         &self.core.settings
     }
 

@@ -10,7 +10,6 @@ use dragstrip_tcp::{
     SynOptions, Timestamps,
 };
 use dragstrip_units::{Duration, Instant, Stream};
-use std::sync::Arc;
 
 /// Options that a script's SYN offers: SACK, timestamps, window scaling.
 pub const SACK: i32 = 1;
@@ -106,7 +105,7 @@ impl Host {
 
     fn with(role: Role, cc: Algorithm, settings: &Settings) -> Self {
         Self {
-            endpoint: Endpoint::new(role, &Arc::new(settings.clone()), cc),
+            endpoint: Endpoint::new(role, &settings.clone().shared(), cc),
             wire: Wire::default(),
             now: Instant::ZERO,
             mss: u64::from(settings.mss()),

@@ -10,7 +10,6 @@ use dragstrip_cc::{
 use dragstrip_tcp::{Ecn, Endpoint, Flags, Outbox, Role, Segment, Settings};
 use dragstrip_units::{Duration, Instant};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 
 const CLASSIC: About = About {
     name: "toy-classic",
@@ -235,7 +234,7 @@ impl Outbox for Path {
 
 /// Two endpoints with the same algorithm; the first sends `segments`. Both, and the ways to and from the second.
 fn transfer(about: &'static About, segments: u64, settings: &Settings) -> [(Endpoint, Path); 2] {
-    let settings = Arc::new(settings.clone());
+    let settings = settings.clone().shared();
     let end = |role| {
         let cc = Algorithm::Guest(Box::new(Toy::new(about)));
         (Endpoint::new(role, &settings, cc), Path::default())
@@ -349,7 +348,7 @@ fn the_mode_says_which_segments_are_capable() {
 fn a_classic_server_refuses_a_capable_syn() {
     for (about, granted) in [(&CLASSIC, false), (&DCTCP, true)] {
         let cc = Algorithm::Guest(Box::new(Toy::new(about)));
-        let mut server = Endpoint::new(Role::Server, &Arc::new(stock()), cc);
+        let mut server = Endpoint::new(Role::Server, &stock().shared(), cc);
         let mut path = Path::default();
         server.open(Instant::ZERO, &mut path);
         let syn = Segment::new(0, 0, Flags::SYN.with(Flags::ECE).with(Flags::CWR));

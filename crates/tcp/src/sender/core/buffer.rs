@@ -10,8 +10,10 @@
 //! (`tcp_sendmsg_locked`, `tcp_check_space`, `tcp_sndbuf_expand`).
 
 use super::Core;
-use crate::profile::{SendBuffer, Settings};
+use crate::host::HostSettings;
+use crate::profile::SendBuffer;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// The same where every segment is an skb of its own (2.6.27 on 32 bits, no offload): headers 160, an sk_buff of 184; not
 /// verified, as in the receiver's window.
@@ -38,40 +40,35 @@ struct Chunk {
 }
 
 #[derive(Clone, Debug)]
+#[repr(C)] // as in `Core`
 pub(in crate::sender) struct Buffer {
     supply: Supply,
     /// Bytes written to the socket so far (`write_seq`).
     pub written: u64,
-    /// Start of the application's current write.
-    write_start: u64,
-    chunks: VecDeque<Chunk>,
     /// Send buffer limit in bytes of memory.
     sndbuf: u64,
+    host: Arc<HostSettings>,
     /// The application waits for room.
     pub blocked: bool,
-    factor: u32,
-    limit: u64,
-    per_segment: u32,
-    /// Bytes of one write of the application.
-    write_bytes: u64,
-    /// Bytes of a full socket buffer, were it not for the peer's window.
-    chunk_bytes: u64,
-    /// Memory of a socket buffer beyond its payload (`truesize`).
-    skb_overhead: u64,
     /// Socket buffers of more than one segment.
     pub bursts: bool,
+    style: SendBuffer,
+    per_segment: u32,
+    mss: u64,
+    /// 2^64 / `mss`, rounded up: segments are counted for every one that is sent.
+    per_mss: u64,
+    chunks: VecDeque<Chunk>,
+    /// Start of the application's current write.
+    write_start: u64,
     /// Largest window the peer ever offered (`max_window`).
     pub max_window: u64,
     /// End of what was last pushed (`pushed_seq`).
     pushed: u64,
-    mss: u64,
-    /// 2^64 / `mss`, rounded up: segments are counted for every one that is sent.
-    per_mss: u64,
-    style: SendBuffer,
-    /// By how much it grows at a time, where it grows by steps (`sendbuf_inc`).
-    step: u64,
-    /// A new buffer is begun only while fewer bytes than this are unsent (`tcp_notsent_lowat`).
-    notsent_lowat: u32,
+    /// Bytes of a full socket buffer, were it not for the peer's window.
+    chunk_bytes: u64,
+    /// Bytes of one write of the application.
+    write_bytes: u64,
+    factor: u32,
 }
 
 /// Result of one step of writing.
@@ -86,7 +83,7 @@ pub(in crate::sender) enum Wrote {
 }
 
 impl Buffer {
-    pub fn new(settings: &Settings, factor: u32) -> Self {
+    pub fn new(settings: &Arc<HostSettings>, factor: u32) -> Self {
         let mss = u64::from(settings.mss());
         let mut style = settings.profile.send_buffer;
         if style == SendBuffer::LinearSegments && settings.gso {
@@ -110,19 +107,16 @@ impl Buffer {
             sndbuf: settings.wmem[1],
             blocked: false,
             factor,
-            limit: settings.wmem[2],
             per_segment: per_segment as u32,
             write_bytes: settings.write_bytes,
             chunk_bytes: 0,
-            skb_overhead: settings.profile.skb_overhead,
             bursts: settings.gso && style == SendBuffer::Memory,
             max_window: 0,
             pushed: 0,
             mss,
             per_mss: 0,
             style,
-            step: settings.bsd.send_step,
-            notsent_lowat: settings.notsent_lowat,
+            host: Arc::clone(settings),
         };
         buffer.set_mss(mss);
         match style {
@@ -176,10 +170,11 @@ impl Buffer {
         let buffered_bytes = self.written - snd_una;
         if peer_window / 4 * 5 >= self.sndbuf
             && buffered_bytes >= self.sndbuf / 8 * 7
-            && buffered_bytes < self.limit
+            && buffered_bytes < self.host.wmem[2]
             && window >= buffered_bytes - (snd_nxt - snd_una)
         {
-            self.sndbuf = self.sndbuf.max((self.sndbuf + self.step).min(self.limit));
+            self.sndbuf =
+                self.sndbuf.max((self.sndbuf + self.host.bsd.send_step).min(self.host.wmem[2]));
         }
     }
 
@@ -195,7 +190,7 @@ impl Buffer {
     }
 
     fn raise(&mut self, wanted: u64) {
-        self.sndbuf = self.sndbuf.max(wanted.min(self.limit));
+        self.sndbuf = self.sndbuf.max(wanted.min(self.host.wmem[2]));
     }
 
     /// Memory in use: payload, and an skb's overhead for every unsent buffer and every burst sent, or for every segment.
@@ -203,7 +198,7 @@ impl Buffer {
         let bytes = self.written - snd_una;
         match self.style {
             SendBuffer::Memory | SendBuffer::Payload => {
-                bytes + self.skb_overhead * (self.skbs_unsent(snd_nxt) + bursts_out)
+                bytes + self.host.profile.skb_overhead * (self.skbs_unsent(snd_nxt) + bursts_out)
             }
             SendBuffer::LinearSegments | SendBuffer::Segments | SendBuffer::Fixed => {
                 bytes + self.overhead() * bytes.div_ceil(self.mss)
@@ -213,7 +208,7 @@ impl Buffer {
 
     fn overhead(&self) -> u64 {
         match self.style {
-            SendBuffer::Memory | SendBuffer::Payload => self.skb_overhead,
+            SendBuffer::Memory | SendBuffer::Payload => self.host.profile.skb_overhead,
             SendBuffer::LinearSegments => u64::from(self.per_segment) - self.mss,
             SendBuffer::Segments | SendBuffer::Fixed => SEGMENT_OVERHEAD,
         }
@@ -279,7 +274,8 @@ impl Buffer {
         let unsent = self.written - snd_nxt;
         if self.style == SendBuffer::Memory {
             let skbs = self.skbs_unsent(snd_nxt) + bursts_out;
-            return self.is_free(self.written - snd_una + self.skb_overhead * skbs, unsent);
+            return self
+                .is_free(self.written - snd_una + self.host.profile.skb_overhead * skbs, unsent);
         }
         let memory = self.memory(snd_una, snd_nxt, bursts_out);
         match self.style {
@@ -296,14 +292,14 @@ impl Buffer {
     #[inline]
     fn is_free(&self, memory: u64, unsent: u64) -> bool {
         self.sndbuf.saturating_sub(memory) >= memory / 2
-            && 2 * unsent < u64::from(self.notsent_lowat)
+            && 2 * unsent < u64::from(self.host.notsent_lowat)
     }
 
     /// True when a writer waits, and not for memory alone. Sending frees none: data that has left stays there until it
     /// is acknowledged, and in no fewer buffers.
     #[inline]
     pub fn waits_for_less_unsent(&self, snd_nxt: u64) -> bool {
-        self.blocked && 2 * (self.written - snd_nxt) >= u64::from(self.notsent_lowat)
+        self.blocked && 2 * (self.written - snd_nxt) >= u64::from(self.host.notsent_lowat)
     }
 
     /// One step of `sendmsg`: copies into the last buffer, or into a new one if there is memory for it.
@@ -319,8 +315,8 @@ impl Buffer {
         let mut room = self.room_in_tail(snd_nxt);
         if room == 0 {
             let memory = self.memory(snd_una, snd_nxt, bursts_out);
-            let full =
-                memory >= self.sndbuf || self.written - snd_nxt >= u64::from(self.notsent_lowat);
+            let full = memory >= self.sndbuf
+                || self.written - snd_nxt >= u64::from(self.host.notsent_lowat);
             self.blocked = full && self.written > snd_una;
             if self.blocked {
                 // The socket does not block the application: what fitted was a write, and the next
@@ -338,7 +334,7 @@ impl Buffer {
                     (self.max_window / 2 + self.pushed + 1).saturating_sub(self.written);
                 let unsent = self.written - snd_nxt;
                 let until_low =
-                    u64::from(self.notsent_lowat).saturating_sub(unsent).div_ceil(self.mss);
+                    u64::from(self.host.notsent_lowat).saturating_sub(unsent).div_ceil(self.mss);
                 let segments = free_segments.min(until_push.div_ceil(self.mss)).min(until_low);
                 room = self.mss * segments.max(1);
             }

@@ -36,17 +36,17 @@ pub(super) use timer::Timer;
 pub(super) use transmission::{Burst, Transmission};
 
 use crate::ecn::{Agreed, Carries};
-use crate::profile::Settings;
+use crate::host::HostSettings;
 use crate::receiver::Receiver;
 use crate::segment::{Ecn, EcnBytes, Segment};
 use crate::snapshot::LimitedBy;
-use crate::ticks::Ticks;
 use dragstrip_cc::{
     Algorithm, CaState, CongestionControl, EcnMode, Needs, PacingStatus, View, Window,
 };
 use dragstrip_units::{Duration, Instant};
 use rate::RateState;
 use sack::SackCache;
+use std::mem::offset_of;
 use std::sync::Arc;
 
 /// The other half of the endpoint and the way out, lent for the length of a call.
@@ -68,11 +68,18 @@ pub(crate) struct Counters {
     pub reductions: u64,
 }
 
-/// The part of a sender that every stack has.
+/// The part of a sender that every stack has. Its order is that of use (see sockets.rs): what an end touches that only receives,
+/// then what every ACK and every segment needs, and last what a recovery or a handshake needs.
 #[derive(Clone, Debug)]
-#[repr(C)] // what every segment needs lies together: see sockets.rs
+#[repr(C)]
 pub(in crate::sender) struct Core {
     pub timer: Timer,
+    pub agreed: Agreed,
+    pub has_cong_control: bool,
+    /// CWR is to be set on the next new segment.
+    pub cwr_pending: bool,
+    /// Age of the ACK in hand since its arrival, at `view.now`, ns; 0 without one.
+    pub since_arrival_ns: u32,
     pub view: View,
     pub transmission: Transmission,
     pub window: Window,
@@ -81,7 +88,7 @@ pub(in crate::sender) struct Core {
     /// One past the sequence number of the segment that last set it (`snd_wl1`); a SYN counts for none.
     window_seq: u64,
     /// Shared by all connections of hosts that are set alike.
-    pub settings: Arc<Settings>,
+    pub settings: Arc<HostSettings>,
     rate: RateState,
     /// The last RTT sample given to the algorithm, µs.
     pub last_rtt_us: Option<u32>,
@@ -89,20 +96,19 @@ pub(in crate::sender) struct Core {
     pub new_rtt_us: Option<u32>,
     pub board: Scoreboard,
     pub buffer: Buffer,
-    sacks: SackCache,
     pub counters: Counters,
-    pub ticks: Ticks,
     pub cc: Algorithm,
-    pub has_cong_control: bool,
-    /// CWR is to be set on the next new segment.
-    pub cwr_pending: bool,
-    pub agreed: Agreed,
-    /// Age of the ACK in hand since its arrival, at `view.now`, ns; 0 without one.
-    pub since_arrival_ns: u32,
+    /// Made by the first SACK.
+    sacks: Option<Box<SackCache>>,
 }
 
+/// What an end touches that only receives, beside its receiver.
+const _: () = assert!(offset_of!(Core, view) + offset_of!(View, delivered) <= 88);
+/// What every ACK touches, beside the algorithm and the stack: nine cache lines.
+const _: () = assert!(offset_of!(Core, cc) <= 9 * 64);
+
 impl Core {
-    pub fn new(settings: &Arc<Settings>, cc: Algorithm) -> Self {
+    pub fn new(settings: &Arc<HostSettings>, cc: Algorithm) -> Self {
         let mss = settings.mss();
         let view = View {
             limited: settings.profile.congestion.limited,
@@ -120,7 +126,7 @@ impl Core {
             window_end: 0,
             window_seq: 0,
             board: Scoreboard::new(mss),
-            sacks: SackCache::default(),
+            sacks: None,
             rate: RateState::default(),
             timer: Timer::new(settings),
             transmission: Transmission::default(),
@@ -128,7 +134,6 @@ impl Core {
             last_rtt_us: None,
             new_rtt_us: None,
             settings: Arc::clone(settings),
-            ticks: settings.ticks(),
             cwr_pending: false,
             agreed: Agreed::None,
             since_arrival_ns: 0,
@@ -140,9 +145,7 @@ impl Core {
         self.agreed = ecn;
         self.view.ecn = ecn != Agreed::None;
         if (self.settings.sack, self.settings.timestamps) != (options.sack, options.timestamps) {
-            let settings = Arc::make_mut(&mut self.settings);
-            settings.sack = options.sack;
-            settings.timestamps = options.timestamps;
+            Arc::make_mut(&mut self.settings).agree(options.sack, options.timestamps);
         }
         let mut mss =
             self.settings.mss().min(options.advmss - if options.timestamps { 12 } else { 0 });
@@ -192,7 +195,7 @@ impl Core {
     /// The tick that it is.
     #[inline]
     pub fn tick(&self) -> u64 {
-        self.ticks.at(self.jiffy())
+        self.settings.ticks.at(self.jiffy())
     }
 
     /// Time of the tick counter and its timers: they know nothing of an ACK's arrival.
@@ -204,14 +207,14 @@ impl Core {
     /// Whole ticks since `sent_us`.
     #[inline]
     pub fn ticks_since(&self, sent_us: u64) -> u64 {
-        self.tick() - self.ticks.at(Instant::from_nanos(sent_us * 1_000))
+        self.tick() - self.settings.ticks.at(Instant::from_nanos(sent_us * 1_000))
     }
 
     /// Age of the timestamp echoed by the ACK in hand, ms; `None` without timestamps.
     #[inline]
     pub fn echo_age_ms(&self) -> Option<u32> {
         let echo = self.view.stamps?.ecr;
-        Some(self.ticks.stamp_ms(self.view.now).saturating_sub(echo))
+        Some(self.settings.ticks.stamp_ms(self.view.now).saturating_sub(echo))
     }
 
     #[inline]

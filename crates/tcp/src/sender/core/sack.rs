@@ -27,7 +27,10 @@ impl Core {
     /// `tcp_highest_sack_seq`.
     #[inline]
     pub fn highest_sack(&self) -> u64 {
-        if self.view.sacked_out == 0 { self.view.snd_una } else { self.sacks.highest }
+        match &self.sacks {
+            Some(sacks) if self.view.sacked_out > 0 => sacks.highest,
+            Some(_) | None => self.view.snd_una,
+        }
     }
 
     /// Marks everything the blocks of `segment` report; the duplicate that is among them.
@@ -45,7 +48,7 @@ impl Core {
         }
         let dsack = self.check_dsack(stack, &blocks[..count], segment.ack, ack);
         let duplicate = dsack.is_some_and(|dsack| dsack.believed);
-        let cached = self.sacks.blocks;
+        let cached = self.sacks.get_or_insert_default().blocks;
         let reported = blocks[0];
         // In ascending order, or the newest block of several would make the others look reordered.
         blocks[..count].sort_unstable();
@@ -68,7 +71,7 @@ impl Core {
                 Some(_) | None => self.walk(stack, (start, end), duplicate, ack),
             }
         }
-        self.sacks.blocks = blocks;
+        self.sacks.get_or_insert_default().blocks = blocks;
         self.view.delivered += u64::from(ack.sack_delivered);
         dsack
     }
@@ -164,8 +167,9 @@ impl Core {
             ack.flags.set(AckFlags::DATA_SACKED);
             ack.sack_delivered += 1;
             self.rate_delivered(&mut ack.draft, &sent_segment);
-            if self.view.sacked_out == 0 || sent_segment.end_seq() > self.sacks.highest {
-                self.sacks.highest = sent_segment.end_seq();
+            let sacks = self.sacks.get_or_insert_default();
+            if self.view.sacked_out == 0 || sent_segment.end_seq() > sacks.highest {
+                sacks.highest = sent_segment.end_seq();
             }
             self.view.sacked_out += 1;
         }
@@ -192,9 +196,10 @@ impl Core {
             return None;
         }
         let segments = (end - start).div_ceil(u64::from(self.view.mss)).max(1);
-        self.sacks.duplicates += segments;
+        let sacks = self.sacks.get_or_insert_default();
+        sacks.duplicates += segments;
         // More duplicates than retransmissions: the network copied a packet.
-        let believed = self.sacks.duplicates <= self.counters.retransmits;
+        let believed = sacks.duplicates <= self.counters.retransmits;
         if believed {
             ack.flags.set(AckFlags::DSACKING_ACK);
             ack.sack_delivered += segments as u32;
@@ -212,7 +217,9 @@ impl Core {
             self.board.marks_mut(number).clear(Marks::SACKED);
         }
         self.view.sacked_out = 0;
-        self.sacks.blocks = [(0, 0); 4];
+        if let Some(sacks) = &mut self.sacks {
+            sacks.blocks = [(0, 0); 4];
+        }
     }
 
     /// `tcp_shift_skb_data`: segment `number` and the one after it are one skb from now on if both are SACKed

@@ -1,33 +1,37 @@
 //! The one timer of a sender, and its retransmission timeout. What the timer is for is the stack's to know.
 
 use super::Core;
-use crate::profile::Settings;
+use crate::host::HostSettings;
 use dragstrip_units::Instant;
 
 #[derive(Clone, Debug)]
+#[repr(C)] // as in `Core`
 pub(in crate::sender) struct Timer {
     deadline: Instant,
+    /// Time at which the pacer or the local queue lets the next segment go.
+    pub wakeup: Instant,
     /// Retransmission timeout with its backoff, ticks.
     pub rto_ticks: u64,
-    pub max_ticks: u64,
-    /// `TCP_RTO_MIN`, µs.
-    pub min_us: u32,
 }
 
 impl Timer {
-    pub fn new(settings: &Settings) -> Self {
-        let ticks = settings.ticks();
+    pub fn new(settings: &HostSettings) -> Self {
         Self {
             deadline: Instant::NEVER,
-            rto_ticks: ticks.count_span_ceil(settings.rto_initial),
-            max_ticks: ticks.count_span_ceil(settings.rto_max),
-            min_us: settings.rto_min.as_micros_floor() as u32,
+            wakeup: Instant::NEVER,
+            rto_ticks: settings.ticks.count_span_ceil(settings.rto_initial),
         }
     }
 
     #[inline]
     pub fn deadline(&self) -> Instant {
         self.deadline
+    }
+
+    /// The earlier one of the timer and the pacer.
+    #[inline]
+    pub fn due(&self) -> Instant {
+        self.deadline.min(self.wakeup)
     }
 
     pub fn is_set(&self) -> bool {
@@ -43,7 +47,8 @@ impl Core {
     /// In `delay` ticks, as the host's timers go.
     #[inline]
     pub fn set_timer(&mut self, delay: u64) {
-        self.timer.deadline = self.ticks.timer(self.jiffy(), delay.min(self.timer.max_ticks));
+        self.timer.deadline =
+            self.settings.ticks.timer(self.jiffy(), delay.min(self.settings.rto_max_ticks));
     }
 
     /// After the retransmission timeout.
@@ -54,6 +59,6 @@ impl Core {
 
     /// One more timeout in a row: twice as long.
     pub fn back_off(&mut self) {
-        self.timer.rto_ticks = (self.timer.rto_ticks << 1).min(self.timer.max_ticks);
+        self.timer.rto_ticks = (self.timer.rto_ticks << 1).min(self.settings.rto_max_ticks);
     }
 }

@@ -21,9 +21,8 @@ pub(in crate::sender) struct Burst {
 }
 
 #[derive(Clone, Debug)]
+#[repr(C)] // as in `Core`
 pub(in crate::sender) struct Transmission {
-    /// Time at which the pacer or the local queue lets the next segment go.
-    pub wakeup: Instant,
     /// End of the last segment shorter than the MSS (`snd_sml`).
     small_end: u64,
     /// Data segments sent, for the pacer's grace.
@@ -41,7 +40,6 @@ pub(in crate::sender) struct Transmission {
 impl Default for Transmission {
     fn default() -> Self {
         Self {
-            wakeup: Instant::NEVER,
             small_end: 0,
             data_segments: 0,
             bursts_out: 0,
@@ -82,7 +80,7 @@ impl Core {
         if self.view.pacing_status != PacingStatus::Needed || self.view.departure <= self.view.now {
             return false;
         }
-        self.transmission.wakeup = self.view.departure;
+        self.timer.wakeup = self.view.departure;
         true
     }
 

@@ -72,9 +72,12 @@ impl Stack for Freebsd9 {
             Some(rtt_us) => {
                 core.last_rtt_us = Some(rtt_us);
                 let rtt = Instant::from_nanos(u64::from(rtt_us) * 1_000);
-                self.take_rtt(core, core.ticks.at(rtt) + 1);
+                self.take_rtt(core, core.settings.ticks.at(rtt) + 1);
             }
-            None => core.timer.rto_ticks = core.ticks.count_span_ceil(core.settings.rto_initial),
+            None => {
+                core.timer.rto_ticks =
+                    core.settings.ticks.count_span_ceil(core.settings.rto_initial)
+            }
         }
         // RFC 5681 §3.1.
         if handshake.syn_retransmits > 0 {

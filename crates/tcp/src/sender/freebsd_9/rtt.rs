@@ -65,7 +65,7 @@ impl Freebsd9 {
     pub(super) fn take_rtt(&mut self, core: &mut Core, rtt: u64) {
         self.rtt.sample(rtt);
         // × 8, µs, from × 32, ticks.
-        core.view.srtt_us_x8 = micros(core.ticks.to_micros(self.rtt.srtt_x32()) / 4);
+        core.view.srtt_us_x8 = micros(core.settings.ticks.to_micros(self.rtt.srtt_x32()) / 4);
         if let Some(us) = core.last_rtt_us {
             core.view.min_rtt_us = core.view.min_rtt_us.min(us.max(1));
         }
@@ -76,14 +76,14 @@ impl Freebsd9 {
 
     /// `TCPT_RANGESET` of `TCP_REXMTVAL`, doubled for every timeout in a row.
     pub(super) fn set_rto(&mut self, core: &mut Core) {
-        let least = core.ticks.count_span_ceil(core.settings.rto_min);
-        let slop = core.ticks.count_span_ceil(core.settings.bsd.rto_slop);
+        let least = core.settings.ticks.count_span_ceil(core.settings.rto_min);
+        let slop = core.settings.ticks.count_span_ceil(core.settings.bsd.rto_slop);
         let timeout = match self.rtt.timeout() {
-            0 => core.ticks.count_span_ceil(core.settings.rto_initial),
+            0 => core.settings.ticks.count_span_ceil(core.settings.rto_initial),
             ticks => ticks.max(least),
         };
         let backed_off = timeout << self.timeouts.min(MAX_SHIFT);
-        core.timer.rto_ticks = (backed_off + slop).min(core.timer.max_ticks);
+        core.timer.rto_ticks = (backed_off + slop).min(core.settings.rto_max_ticks);
     }
 }
 

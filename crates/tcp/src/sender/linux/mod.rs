@@ -32,23 +32,24 @@ pub(super) struct Undo {
 }
 
 #[derive(Clone, Debug)]
+#[repr(C)] // as in `Core`
 pub(super) struct Linux {
+    pub rtt: RttEstimator,
+    usage: Usage,
+    pub min_rtt: WindowedMin,
     /// The episode ends when this byte is acknowledged.
     pub high_seq: u64,
-    pub undo: Option<Undo>,
-    /// Threshold to go back to on undo; 0: none (an ECN echo was seen).
-    pub prior_ssthresh: u32,
     /// Duplicate-ACK threshold, raised when reordering is seen.
     pub reordering: u32,
-    /// Timestamp (ms) of the episode's first retransmission (`retrans_stamp`).
-    pub retrans_stamp: Option<u32>,
+    /// Threshold to go back to on undo; 0: none (an ECN echo was seen).
+    pub prior_ssthresh: u32,
     /// Timeouts since `snd_una` last moved (`icsk_retransmits`).
     pub timeouts: u32,
-    pub rtt: RttEstimator,
-    pub min_rtt: WindowedMin,
     /// No segment below this number waits to be retransmitted (`retransmit_skb_hint`).
     retransmit_hint: u64,
-    usage: Usage,
+    pub undo: Option<Undo>,
+    /// Timestamp (ms) of the episode's first retransmission (`retrans_stamp`).
+    pub retrans_stamp: Option<u32>,
 }
 
 /// Lost, and not retransmitted yet.
@@ -85,7 +86,7 @@ impl Linux {
     pub fn take_first_rtt(&mut self, core: &mut Core, rtt_us: Option<u32>) {
         match rtt_us {
             Some(rtt_us) => self.take_rtt(core, rtt_us, rtt_us, false),
-            None => core.timer.rto_ticks = core.ticks.count_span_ceil(RTO_FALLBACK),
+            None => core.timer.rto_ticks = core.settings.ticks.count_span_ceil(RTO_FALLBACK),
         }
     }
 
@@ -102,19 +103,19 @@ impl Linux {
             self.min_rtt.sample(window, core.tick(), ca_rtt_us.max(1));
             core.view.min_rtt_us = self.min_rtt.get();
         }
-        self.rtt.sample(seq_rtt_us, core.view.snd_una, core.view.snd_nxt, core.timer.min_us);
+        self.rtt.sample(seq_rtt_us, core.view.snd_una, core.view.snd_nxt, core.settings.rto_min_us);
         core.view.srtt_us_x8 = self.rtt.srtt_us_x8;
         self.set_rto(core);
     }
 
     /// `tcp_set_rto`: from the estimator, dropping any backoff.
     pub fn set_rto(&mut self, core: &mut Core) {
-        core.timer.rto_ticks = self.rtt.rto_ticks(core.ticks, core.timer.max_ticks);
+        core.timer.rto_ticks = self.rtt.rto_ticks(core.settings.ticks, core.settings.rto_max_ticks);
     }
 
     /// `tcp_disordered_ack`: an outdated ACK is taken when it is a duplicate ACK that moves no window and a timeout old at most.
     pub fn takes_outdated(core: &Core, segment: &Segment, age_ms: u32) -> bool {
-        let replay_ms = core.ticks.to_micros(core.timer.rto_ticks) / 1_000 * 1_024 / 1_000;
+        let replay_ms = core.settings.ticks.to_micros(core.timer.rto_ticks) / 1_000 * 1_024 / 1_000;
         segment.ack == core.view.snd_una
             && !core.may_update_window(segment)
             && u64::from(age_ms) <= replay_ms
@@ -143,7 +144,7 @@ impl Linux {
     pub fn note_retransmission(&mut self, core: &Core, number: u64, segments: u32) {
         if self.retrans_stamp.is_none() {
             let sent_at = Instant::from_nanos(core.board.get(number).sent_us * 1_000);
-            self.retrans_stamp = Some(core.ticks.stamp_ms(sent_at));
+            self.retrans_stamp = Some(core.settings.ticks.stamp_ms(sent_at));
         }
         if let Some(undo) = &mut self.undo {
             *undo.retransmissions.get_or_insert(0) += segments;

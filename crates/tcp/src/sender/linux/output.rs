@@ -161,7 +161,7 @@ impl Linux {
         {
             return;
         }
-        let mut idle = core.tick() - core.ticks.at(core.view.last_data_sent);
+        let mut idle = core.tick() - core.settings.ticks.at(core.view.last_data_sent);
         if idle <= core.timer.rto_ticks {
             return;
         }

@@ -93,10 +93,10 @@ impl RttEstimator {
 }
 
 /// Minimum over a sliding window, remembering the best three (Nichols; `struct minmax`).
-/// Times are ticks, values µs.
+/// Times are ticks, of which 32 bits are 49 days at 1000 Hz; values µs.
 #[derive(Clone, Debug)]
 pub(in crate::sender) struct WindowedMin {
-    best: [(u64, u32); 3],
+    best: [(u32, u32); 3],
 }
 
 impl WindowedMin {
@@ -113,16 +113,17 @@ impl WindowedMin {
     /// Takes a sample.
     #[inline]
     pub fn sample(&mut self, window: u64, time: u64, value: u32) {
-        if value > self.best[2].1 && time - self.best[0].0 <= window / 4 {
+        let time = time as u32;
+        if value > self.best[2].1 && u64::from(time - self.best[0].0) <= window / 4 {
             return; // the third best at most, and none of them is old
         }
         self.take(window, (time, value));
     }
 
     #[inline(never)]
-    fn take(&mut self, window: u64, sample: (u64, u32)) {
+    fn take(&mut self, window: u64, sample: (u32, u32)) {
         let (time, value) = sample;
-        if value <= self.best[0].1 || time - self.best[2].0 > window {
+        if value <= self.best[0].1 || u64::from(time - self.best[2].0) > window {
             self.best = [sample; 3];
             return;
         }
@@ -136,11 +137,11 @@ impl WindowedMin {
     }
 
     /// Lets the best three move up as the window passes over them.
-    fn age(&mut self, window: u64, sample: (u64, u32)) {
-        let age = sample.0 - self.best[0].0;
+    fn age(&mut self, window: u64, sample: (u32, u32)) {
+        let age = u64::from(sample.0 - self.best[0].0);
         if age > window {
             self.best = [self.best[1], self.best[2], sample];
-            if sample.0 - self.best[0].0 > window {
+            if u64::from(sample.0 - self.best[0].0) > window {
                 self.best = [self.best[1], self.best[2], sample];
             }
         } else if self.best[1].0 == self.best[0].0 && age > window / 4 {

@@ -53,7 +53,7 @@ impl Stack for Linux22 {
         if handshake.syn_retransmits > 0 {
             core.window.ssthresh = 2;
             let rto = core.timer.rto_ticks << handshake.syn_retransmits.min(6);
-            core.timer.rto_ticks = rto.min(core.timer.max_ticks);
+            core.timer.rto_ticks = rto.min(core.settings.rto_max_ticks);
             core.window.cwnd = 1;
         }
     }

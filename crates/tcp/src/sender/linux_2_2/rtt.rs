@@ -62,7 +62,7 @@ impl Linux22 {
         cleaned: &Cleaned,
     ) -> Option<u64> {
         let sample = self.sample(core, ack, cleaned);
-        core.last_rtt_us = sample.map(|ticks| micros(core.ticks.to_micros(ticks)));
+        core.last_rtt_us = sample.map(|ticks| micros(core.settings.ticks.to_micros(ticks)));
         core.new_rtt_us = core.last_rtt_us;
         sample
     }
@@ -78,15 +78,15 @@ impl Linux22 {
         }
         let Some(ticks) = sample else { return };
         self.rtt.sample(ticks);
-        core.view.srtt_us_x8 = micros(core.ticks.to_micros(self.rtt.srtt_x8()));
+        core.view.srtt_us_x8 = micros(core.settings.ticks.to_micros(self.rtt.srtt_x8()));
         let us = core.last_rtt_us.unwrap_or(0).max(1);
         core.view.min_rtt_us = core.view.min_rtt_us.min(us);
         if all || !stamped || self.timeouts == 0 {
             self.doublings = 0;
         }
-        let least = core.ticks.count_span_ceil(core.settings.rto_min);
+        let least = core.settings.ticks.count_span_ceil(core.settings.rto_min);
         let timeout = self.rtt.timeout(core.window.cwnd) << self.doublings.min(20);
-        core.timer.rto_ticks = timeout.clamp(least, core.timer.max_ticks);
+        core.timer.rto_ticks = timeout.clamp(least, core.settings.rto_max_ticks);
     }
 }
 

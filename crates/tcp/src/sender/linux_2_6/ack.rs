@@ -125,7 +125,7 @@ impl Linux26 {
             let now_us = core.now_us();
             cleaned.last_us.filter(|_| !ambiguous).map(|sent_us| micros(now_us - sent_us))
         } else {
-            ca_rtt.map(|ticks| micros(core.ticks.to_micros(ticks)))
+            ca_rtt.map(|ticks| micros(core.settings.ticks.to_micros(ticks)))
         };
         if cleaned.packets == 0 {
             return;
@@ -134,12 +134,12 @@ impl Linux26 {
             Some(ms) => u64::from(ms) * 1_000,
             None if ambiguous => return,
             None => match cleaned.first_us {
-                Some(sent_us) => core.ticks.to_micros(core.ticks_since(sent_us)),
+                Some(sent_us) => core.settings.ticks.to_micros(core.ticks_since(sent_us)),
                 None => return,
             },
         };
         // No time at all counts as one tick.
-        let seq_rtt_us = micros(seq_rtt_us.max(core.ticks.to_micros(1)));
+        let seq_rtt_us = micros(seq_rtt_us.max(core.settings.ticks.to_micros(1)));
         core.new_rtt_us = Some(seq_rtt_us);
         self.linux.take_rtt(core, seq_rtt_us, seq_rtt_us, false);
     }

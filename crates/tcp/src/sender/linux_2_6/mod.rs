@@ -82,7 +82,7 @@ impl Linux26 {
     fn recall_rtt(&mut self, core: &mut Core) {
         let Metrics { srtt_us_x8, rttvar_us_x4, .. } = self.recalled;
         if srtt_us_x8 > 0 && core.view.srtt_us_x8 > 0 {
-            self.linux.rtt.raise(srtt_us_x8, rttvar_us_x4, core.timer.min_us);
+            self.linux.rtt.raise(srtt_us_x8, rttvar_us_x4, core.settings.rto_min_us);
             core.view.srtt_us_x8 = self.linux.rtt.srtt_us_x8;
             self.linux.set_rto(core);
         }

@@ -111,8 +111,8 @@ impl Linux6 {
     /// `tcp_check_sack_reneging`: the ACK stops short of data that was SACKed. The receiver gets half a round
     /// trip, at least 10 ms, to say better; then the timeout comes.
     pub(super) fn suspect_reneging(&mut self, core: &mut Core) {
-        let half = core.ticks.count_micros_ceil(u64::from(core.view.srtt_us_x8 >> 4));
-        let least = core.ticks.count_span_ceil(Duration::from_millis(10));
+        let half = core.settings.ticks.count_micros_ceil(u64::from(core.view.srtt_us_x8 >> 4));
+        let least = core.settings.ticks.count_span_ceil(Duration::from_millis(10));
         self.set_timer(core, Pending::Retransmit, half.max(least));
     }
 

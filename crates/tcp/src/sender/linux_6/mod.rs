@@ -46,22 +46,23 @@ use recovery::{Episode, Rexmit};
 use timers::{Pending, Probe};
 
 #[derive(Clone, Debug)]
+#[repr(C)] // as in `Core`
 pub(super) struct Linux6 {
-    linux: Linux,
-    rack: Rack,
     pending: Pending,
-    episode: Episode,
-    /// Reordering events seen (`reord_seen`).
-    reordering_seen: u32,
-    probe: Option<Probe>,
     /// Probes of a closed window that doubled the interval (`icsk_backoff`).
     window_probes: u8,
+    /// Reordering events seen (`reord_seen`).
+    reordering_seen: u32,
     /// End of the round over which `is_cwnd_limited` is remembered (`cwnd_usage_seq`).
     usage_round_ends: u64,
+    device: Device,
     last_rate: LastRate,
+    linux: Linux,
+    rack: Rack,
+    probe: Option<Probe>,
+    episode: Episode,
     /// Made by the first mark, or with accurate ECN by the first ACK.
     marks: Option<Box<MarkHistory>>,
-    device: Device,
     /// End of an ACK that waits for an agent's action.
     held: Option<(Rexmit, bool)>,
 }

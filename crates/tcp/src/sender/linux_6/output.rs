@@ -153,7 +153,7 @@ impl Linux6 {
             return false;
         }
         let (leaves, _) = self.device.queue[0];
-        core.transmission.wakeup = core.transmission.wakeup.min(leaves);
+        core.timer.wakeup = core.timer.wakeup.min(leaves);
         true
     }
 

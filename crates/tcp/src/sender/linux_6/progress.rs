@@ -74,6 +74,7 @@ impl Linux6 {
 mod tests {
     use super::*;
     use crate::ecn::Agreed;
+    use crate::host::HostSettings;
     use crate::options::Options;
     use crate::profile::Settings;
     use crate::receiver::Receiver;
@@ -109,7 +110,7 @@ mod tests {
         taken: u32,
     }
 
-    fn receiver(settings: &Settings) -> Receiver {
+    fn receiver(settings: &Arc<HostSettings>) -> Receiver {
         let options = Options::of(settings);
         let mut receiver = Receiver::new(settings);
         receiver.initial_window(options.timestamps);
@@ -123,9 +124,9 @@ mod tests {
             let rules = &settings.profile.congestion;
             let chance = Stream::named(seed, "progress");
             let cc = Algorithm::new(algorithm, &options, rules, chance.clone()).unwrap();
+            let settings = settings.shared();
             let (receiver, peer) = (receiver(&settings), receiver(&settings));
             let agreed = Options::of(&settings);
-            let settings = Arc::new(settings);
             let mut core = Core::new(&settings, cc);
             let mut stack = Linux6::new(&settings);
             core.agree(&agreed, Agreed::Classic, false);
@@ -212,7 +213,7 @@ mod tests {
                 let data_at = data.map_or(Instant::NEVER, |at| self.data[at].0);
                 let ack_at = ack.map_or(Instant::NEVER, |at| self.acks[at].0);
                 let timer = self.core.timer.deadline();
-                let wakeup = self.core.transmission.wakeup;
+                let wakeup = self.core.timer.wakeup;
                 let peer = self.peer.deadline();
                 self.now = data_at.min(ack_at).min(timer).min(wakeup).min(peer);
                 assert_ne!(self.now, Instant::NEVER, "it hangs");
@@ -227,7 +228,7 @@ mod tests {
                         self.acknowledge();
                     }
                 } else if wakeup == self.now {
-                    self.core.transmission.wakeup = Instant::NEVER;
+                    self.core.timer.wakeup = Instant::NEVER;
                     self.send(|stack, core, io| stack.on_wakeup(core, io));
                 } else {
                     self.send(|stack, core, io| stack.on_timer(core, io));

@@ -14,24 +14,25 @@ use std::collections::VecDeque;
 const PERSIST: u32 = 16;
 
 #[derive(Clone, Debug)]
+#[repr(C)] // as in `Core`
 pub(super) struct Rack {
     /// Send time and end of the most recently sent segment that was delivered.
     sent_us: u64,
     end_seq: u64,
     /// Its RTT.
     rtt_us: u64,
-    /// It moved since the last detection.
-    pub advanced: bool,
-    /// The reordering window in quarters of the minimum RTT.
-    steps: u32,
-    /// Recoveries until `steps` falls back to 1.
-    pub persist: u32,
-    /// A DSACK arrived in this round.
-    pub dsack_seen: bool,
     /// `delivered` when `steps` last changed.
     last_delivered: u64,
     /// No segment below this number waits for detection.
     scan_from: u64,
+    /// The reordering window in quarters of the minimum RTT.
+    steps: u32,
+    /// Recoveries until `steps` falls back to 1.
+    pub persist: u32,
+    /// It moved since the last detection.
+    pub advanced: bool,
+    /// A DSACK arrived in this round.
+    pub dsack_seen: bool,
     /// Retransmissions in time order: segment number and send time (stale when they differ).
     retransmitted: VecDeque<(u64, u64)>,
 }
@@ -192,7 +193,7 @@ impl Linux6 {
         if wait_us == 0 {
             return false;
         }
-        let delay = core.ticks.count_micros_ceil(wait_us + core.settings.timeout_min_us());
+        let delay = core.settings.ticks.count_micros_ceil(wait_us + core.settings.timeout_min_us());
         self.set_timer(core, Pending::Reordering, delay.min(core.timer.rto_ticks));
         true
     }

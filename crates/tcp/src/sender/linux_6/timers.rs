@@ -63,7 +63,8 @@ impl Linux6 {
     /// µs until the head's timeout, counted from when it was last sent (`tcp_rto_delta_us`).
     fn rto_left_us(&self, core: &Core) -> i64 {
         let sent_us = core.board.front_sent_us().unwrap_or(0);
-        (sent_us + core.ticks.to_micros(core.timer.rto_ticks)) as i64 - core.now_us() as i64
+        (sent_us + core.settings.ticks.to_micros(core.timer.rto_ticks)) as i64
+            - core.now_us() as i64
     }
 
     /// `tcp_rearm_rto`.
@@ -77,7 +78,7 @@ impl Linux6 {
         let mut delay = core.timer.rto_ticks;
         if matches!(self.pending, Pending::Reordering | Pending::LossProbe) {
             // The time already spent on the other timer counts.
-            delay = core.ticks.count_micros_ceil(self.rto_left_us(core).max(1) as u64);
+            delay = core.settings.ticks.count_micros_ceil(self.rto_left_us(core).max(1) as u64);
         }
         self.set_timer(core, Pending::Retransmit, delay);
     }
@@ -94,21 +95,24 @@ impl Linux6 {
         let mut delay = if core.view.srtt_us_x8 > 0 {
             // With one segment out the receiver may be sitting on a delayed ACK.
             let alone = core.view.packets_out == 1;
-            let extra_us =
-                if alone { u64::from(core.timer.min_us) } else { core.settings.timeout_min_us() };
+            let extra_us = if alone {
+                u64::from(core.settings.rto_min_us)
+            } else {
+                core.settings.timeout_min_us()
+            };
             Duration::from_micros(u64::from(core.view.srtt_us_x8 >> 2) + extra_us)
         } else {
             core.settings.rto_initial
         };
         let rto_us = if advancing {
-            core.ticks.to_micros(core.timer.rto_ticks) as i64
+            core.settings.ticks.to_micros(core.timer.rto_ticks) as i64
         } else {
             self.rto_left_us(core)
         };
         if rto_us > 0 {
             delay = delay.min(Duration::from_micros(rto_us as u64));
         }
-        self.set_timer(core, Pending::LossProbe, core.ticks.count_span_ceil(delay));
+        self.set_timer(core, Pending::LossProbe, core.settings.ticks.count_span_ceil(delay));
         true
     }
 

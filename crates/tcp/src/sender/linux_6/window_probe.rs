@@ -15,8 +15,8 @@ impl Linux6 {
     /// `tcp_probe0_when`, without the doublings: `tcp_probe0_base`. What waits for the pacer needs no probe before it may go
     /// (`tcp_pacing_delay` in `tcp_reset_xmit_timer`).
     fn probe_interval(core: &Core, doublings: u8) -> u64 {
-        let least = core.ticks.count_micros_ceil(u64::from(core.timer.min_us));
-        let paced = core.ticks.count_span_floor(core.view.departure.since(core.view.now));
+        let least = core.settings.ticks.count_micros_ceil(u64::from(core.settings.rto_min_us));
+        let paced = core.settings.ticks.count_span_floor(core.view.departure.since(core.view.now));
         (core.timer.rto_ticks.max(least) << doublings.min(DOUBLINGS_MAX)) + paced
     }
 
