@@ -16,7 +16,7 @@ use dragstrip_qdisc::KINDS;
 use dragstrip_scenario::{
     BfifoSpec, ChangeSpec, FlowSpec, LinkSpec, NodeSpec, QdiscSpec, Scenario,
 };
-use dragstrip_sim::{Data, Recording};
+use dragstrip_sim::{Data, Recording, Run};
 use dragstrip_testkit::path::{datagrams, dumbbell, flow, link};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -173,6 +173,31 @@ fn two_runs_are_the_same_and_two_seeds_are_not() {
 }
 
 /// A golden run that touches little would prove little.
+#[test]
+fn a_run_in_slices_shows_every_row_meanwhile() {
+    let mut scenario = alone("cubic");
+    scenario.record.every_ack = true;
+    scenario.record.cc_state = true;
+    let whole = run(&scenario).sha256();
+    let mut slices = Run::new(scenario, ()).expect("a valid scenario");
+    let mut until_ns = 0;
+    while !slices.is_done() {
+        until_ns += 333_000_000;
+        slices.advance(until_ns, u32::MAX);
+        let recording = slices.recording();
+        let tables = slices.tables();
+        for (table, times) in [
+            ("samples", tables.samples.time_ns.values()),
+            ("cc_state", tables.cc_state.time_ns.values()),
+        ] {
+            let recorded = &recording.table(table).expect("a table").columns[0].data;
+            assert_eq!(*recorded, Data::Int(times.to_vec()), "{table} at {until_ns} ns");
+        }
+    }
+    assert!(slices.tables().samples.time_ns.values().len() > 1_000);
+    assert_eq!(slices.finish().sha256(), whole);
+}
+
 #[test]
 fn the_golden_run_meets_everything() {
     let recording = run(&scenario());
