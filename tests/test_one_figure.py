@@ -135,6 +135,13 @@ FROM_MEASURES: dict[str, Callable[[Sides], float | None]] = {
     "bit rate": lambda it: it.mean("video_bps", it.run.flows) / 1e6,
     "stalled": lambda it: it.mean("video_stall_s", it.run.flows),
     "start-up": lambda it: it.mean("video_startup_s", it.run.flows),
+    "rate": lambda it: it.mean("rtp_bps", it.run.flows) / 1e6,
+    "frame p95": lambda it: it.mean("rtp_frame_ms_p95", it.run.flows),
+    "late": lambda it: it.mean("rtp_late_200ms", it.run.flows),
+    "breaker": lambda it: float(
+        sum(it.run.figure("rtp_breaker_s", flow) is not None for flow in it.run.flows)
+    ),
+    "recovery": lambda it: it.run.figure("path_recovery_s"),
 }
 """Each figure of a passport, by name, from the registry's measures alone."""
 

@@ -16,7 +16,7 @@ const PAYLOAD: f64 = 1448.0 / 1514.0;
 /// Mean time of recovery.
 pub(crate) const RECOVERY: Measure = measure(
     Level::Run,
-    "recovery_s",
+    "path_recovery_s",
     "s",
     "mean time from a change of the path (of several within a second, from the first) to the first second in which all flows \
      together get nine tenths of its rate; what does not recover counts with its time until the next change",
