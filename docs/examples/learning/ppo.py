@@ -3,9 +3,9 @@
     python ppo.py alone.json
     python ppo.py rivals.json --rivals cubic
 
-It needs `dragstrip[gym]` and `torch`. The policy is a text for `dragstrip compare --policy`; beside it a log
-says how it was made: settings, versions, machine, and the mean reward of each part of the training. The same
-seed gives the same policy on the same machine and version of torch; another machine may round sums
+It needs Dragstrip, `gymnasium` and `torch`. The policy is a text for `dragstrip compare --policy`; beside it
+a log says how it was made: settings, versions, machine, and the mean reward of each part of the training. The
+same seed gives the same policy on the same machine and version of torch; another machine may round sums
 differently, and the policy is then another one.
 
 Aurora (Jay et al., ICML 2019) learns on links of 100 to 500 packets per second, 50 to 500 ms each way, with

@@ -1,6 +1,6 @@
 """Train a policy by the PPO of stable-baselines3, on one environment or on a batch of them.
 
-    pip install "dragstrip[gym]" stable-baselines3
+    pip install dragstrip-*.whl gymnasium stable-baselines3
     python sb3.py mine.json
     python sb3.py mine.json --batch 64 --steps 500000
     dragstrip compare --policy mine.json --rate 10mbit --rtt 40ms --queue 1bdp --together mine cubic

@@ -119,7 +119,7 @@ class Scenario:
         programs = dict(subject.programs)
         race = dict(self._race(repeats))
         words = [_filled(flow, subject.word) for flow in self.flows if isinstance(flow, str)]
-        if programs and not (self.is_comparison and all(PLACE not in str(flow) for flow in self.flows)):
+        if programs and any(PLACE in str(flow) for flow in self.flows):
             race["programs"] = programs
         if self.is_comparison:
             return compare(words, source=COMMAND_LINE, **subject.on.race, **race)
