@@ -1,4 +1,4 @@
-"""Does a bulk run over drop-tail come back to a state that it had? (docs/decisions/0025)
+"""Does a bulk run over drop-tail come back to a state that it had? (docs/decisions/0025-no-interval-is-repeated.md)
 
     python bench/recurrence.py sawteeth --scenarios 90 --seconds 300 --seed 1 --flows 1,2,10
     python bench/recurrence.py windows --scenarios 270 --seconds 400 --seed 7 --flows 1,1,2

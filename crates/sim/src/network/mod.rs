@@ -8,12 +8,14 @@
 mod card;
 mod change;
 mod channel;
+mod counters;
 mod processor;
 mod tunnel;
 
 pub(crate) use card::{Card, Cards};
 pub(crate) use change::{Act, Changes};
 pub(crate) use channel::{Channel, Station};
+pub(crate) use counters::StageCounters;
 pub(crate) use processor::{Processor, Processors};
 pub(crate) use tunnel::Tunnel;
 
@@ -83,36 +85,6 @@ impl Shared {
     /// Packets in the queue and in the ring.
     pub fn packets(&self) -> u32 {
         self.discipline.backlog().packets + self.ring.backlog().packets
-    }
-}
-
-/// Totals of a stage.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct StageCounters {
-    pub enqueued: u64,
-    /// Bytes that have left; of a computed stage those that were taken, the backlog included.
-    pub bytes: u64,
-    rare: Option<Box<RareCounters>>,
-}
-
-/// Totals that most stages have none of, made by the first.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct RareCounters {
-    pub dropped: u64,
-    pub marked: u64,
-    pub copied: u64,
-}
-
-impl StageCounters {
-    /// Totals of what is rare.
-    pub fn rare(&self) -> RareCounters {
-        self.rare.as_deref().copied().unwrap_or_default()
-    }
-
-    /// The same, to be counted on.
-    #[cold]
-    pub fn rare_mut(&mut self) -> &mut RareCounters {
-        self.rare.get_or_insert_default()
     }
 }
 
