@@ -1,4 +1,4 @@
-"""Does a bulk run over drop-tail come back to a state that it had? (docs/decisions/0025-no-interval-is-repeated.md)
+"""Search bulk runs over drop-tail for states that recur (docs/decisions/0025-no-interval-is-repeated.md).
 
     python bench/recurrence.py sawteeth --scenarios 90 --seconds 300 --seed 1 --flows 1,2,10
     python bench/recurrence.py windows --scenarios 270 --seconds 400 --seed 7 --flows 1,1,2
@@ -22,6 +22,7 @@ import json
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,7 @@ def pieces(bulk: Bulk, recording: Recording) -> list[str]:
         hashlib.sha256(
             b"".join([(times[a:b] - times[a]).tobytes(), *(column[a:b].tobytes() for column in columns)])
         ).hexdigest()
-        for a, b in zip(at[:-1], at[1:], strict=True)
+        for a, b in pairwise(at)
     ]
 
 

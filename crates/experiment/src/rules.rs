@@ -463,7 +463,7 @@ mod tests {
             ),
             (
                 json!({"flows": [{"cc": "reno", "application": {"kind": "constant_rate", "rate": "1mbit"}}]}),
-                "flows[0].cc|\"reno\"|none for a constant_rate flow",
+                "flows[0].cc|\"reno\"|none for a flow of datagrams (constant_rate, rtp): it is UDP",
             ),
             (
                 json!({"flows": [{"send_buffer": "9kb", "application": {"kind": "constant_rate", "rate": "1mbit"}}]}),
