@@ -130,11 +130,13 @@ TESTED_BY: dict[str, Callable[[Mapping[str, Any]], bool] | None] = {
     "receivers that lie: ACK division, optimistic ACKs (RFC 9743 7.6)": None,
     "host CPU, pacing and offload of real network cards": None,
     "real radio: fading, handover, recorded cellular traces": lambda run: "trace" in kinds(run["media"]),
-    "tunnels (RFC 9743 6.2)": lambda run: "tunnel" in kinds(run["media"]),
+    "marks lost where a tunnel ends (RFC 6040)": lambda run: "tunnel" in kinds(run["media"]),
     "loads of data mining, Hadoop and caches": None,
     "ACKs aggregated by a number or a time, and one flow's jitter (Arun et al.)": None,
     "cases of draft-ietf-ccwg-bbr without a row": None,
     "one connection that is limited first and then sends in bulk; a receiver's window that opens": None,
+    "self-inflicted delay (Sprout, NSDI 2013)": None,
+    "responsiveness by draft-ietf-ippm-responsiveness, with its confidence": None,
     "conformance with a reference implementation": None,
     "a real kernel": None,
     "cases that nobody has thought of": None,
@@ -189,7 +191,7 @@ def test_no_row_tests_what_the_passport_calls_untested() -> None:
         row for row in scenarios if row.startswith("users-video")
     }
     tunnelled = {"row": {"media": {"t": {"kind": "tunnel"}}, "flows": []}}
-    assert contradictions(suite.UNTESTED, tunnelled) == ["row: tunnels (RFC 9743 6.2)"]
+    assert contradictions(suite.UNTESTED, tunnelled) == ["row: marks lost where a tunnel ends (RFC 6040)"]
 
 
 # --- replay -------------------------------------------------------------------------------------

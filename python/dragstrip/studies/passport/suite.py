@@ -79,6 +79,11 @@ UNTESTED = (
         "one connection that is limited first and then sends in bulk; a receiver's window that opens",
         "no application changes so; chapter limited has pauses",
     ),
+    Untested("self-inflicted delay (Sprout, NSDI 2013)", "no measure has the delay of an omniscient sender"),
+    Untested(
+        "responsiveness by draft-ietf-ippm-responsiveness, with its confidence",
+        "rows have a fixed load and pings, and add no connections until goodput is stable",
+    ),
     Untested("conformance with a reference implementation", "dragstrip validate compares with kernels"),
     Untested("a real kernel", "rows run on the simulator alone"),
     Untested("cases that nobody has thought of", "a passport has known ones only"),
