@@ -201,7 +201,7 @@ wheel: core play  ## The wheel and the source distribution, in dist/ (docs/how-t
 	@.tools/wheel/bin/twine check --strict dist/*.whl dist/*.tar.gz
 
 # Useful alone. None is published (`publish = false`); without a registry that has the others, only units is compiled from its package.
-CRATES := units packet cc qdisc link tcp capture recording scenario inspect player ngtcp2 quic experiment sim strip
+CRATES := units packet cc qdisc link tcp capture recording scenario inspect player ngtcp2 quic rtp experiment sim strip
 crates:  ## The packages of the crates that are useful alone, in target/package, as crates.io would take them.
 	@for crate in $(CRATES); do \
 	  cargo package --quiet --offline --no-verify --allow-dirty --exclude-lockfile -p dragstrip-$$crate || exit; done
