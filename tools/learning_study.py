@@ -316,6 +316,9 @@ def main() -> None:
     words = sys.argv[1:]
     if "--train" in words:
         words.remove("--train")
+    if len(words) not in (1, 2) or any(word.startswith("-") for word in words):
+        raise SystemExit("usage: python -m tools.learning_study [--train] PAGE.md [FOLDER OF THE RUNS]")
+    if "--train" in sys.argv:
         train()
     with tempfile.TemporaryDirectory() as scratch:
         laboratory = Laboratory(Path(words[1]) if len(words) > 1 else Path(scratch))

@@ -66,7 +66,12 @@ def scaled(words: str, factor: float) -> str:
 
 def sized(words: str, bdp_bytes: float) -> str:
     """Return the words with a limit in bandwidth-delay products as bytes, for a product of `bdp_bytes`."""
-    return re.sub(r"([0-9.]+)bdp", lambda match: f"{round(float(match[1]) * bdp_bytes)}b", words)
+    return " ".join(_in_bytes(word, bdp_bytes) for word in words.split())
+
+
+def _in_bytes(word: str, bdp_bytes: float) -> str:
+    size = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)bdp", word)
+    return f"{round(float(size[1]) * bdp_bytes)}b" if size else word
 
 
 def expect_queue(words: str) -> str:
