@@ -183,3 +183,18 @@ def test_bad_input_names_the_field(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["passport.json"]
     with pytest.raises(BadInputError, match=r"^algorithm: got"):
         dragstrip.evidence("nothing")
+
+
+@pytest.mark.parametrize("damaged", [None, {}, {"value": "a"}, {"value": 1.0, "difference": ["a", 2]}])
+def test_a_damaged_baseline_is_bad_input(damaged: Any, tmp_path: Path) -> None:
+    file = tmp_path / "passport.json"
+    head = {"recordings": [], "more_is_better": False, "floor": 0.0}
+    file.write_text(json.dumps(passport({**row(), **head, "baselines": {"cubic": damaged}})))
+    with pytest.raises(BadInputError, match="baselines"):
+        command.read(file)
+
+
+@pytest.mark.parametrize("study", ["evidence", "passport"])
+def test_a_live_video_has_no_passport(study: str) -> None:
+    with pytest.raises(BadInputError, match="a congestion control; a live video is a neighbour"):
+        getattr(dragstrip, study)("scream")

@@ -16,6 +16,7 @@ from dragstrip.errors import BadInputError
 from dragstrip.interop import scripts
 from dragstrip.studies.passport import runs
 from dragstrip.studies.passport.queues import suite, words
+from dragstrip.studies.passport.queues.command import read_request
 from dragstrip.studies.passport.queues.scenario import QueueSubject
 from tools import queues
 
@@ -237,3 +238,26 @@ def test_the_page_of_all_disciplines_has_each_with_its_curve() -> None:
     curves = page.count("| 13 flows, main parameter times |")
     assert curves == sum(words.main_parameter(queue) is not None for queue in words.ALONE)
     assert all(head in page for _, head in queues.COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("queue", "expected"),
+    [
+        ("bfifo limit 1b", "at least 1514b"),
+        ("fq_codel quantum 0", "at least 1b"),
+        ("100ms", "a discipline that holds packets itself"),
+    ],
+)
+def test_words_that_no_row_can_run_are_refused_before_any_runs(queue: str, expected: str) -> None:
+    with pytest.raises(BadInputError, match=expected) as refusal:
+        read_request(queue, quick=True, only="rtt")
+    assert refusal.value.field == "--queue"
+
+
+def test_a_file_does_not_stand_for_a_discipline_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("fq_codel").write_text("tc qdisc add dev eth0 root codel\n")
+    assert scripts.discipline("fq_codel") == "fq_codel"
+    assert scripts.discipline("./fq_codel").split()[0] == "codel"

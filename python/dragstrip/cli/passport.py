@@ -150,6 +150,8 @@ def passport(
         say_path(path)
     if out is not None:
         expect_own_folder("--out", out, command.MARKS)
+    if junit is not None and out is not None and junit in {out / name for name in command.FILES}:
+        raise BadInputError("--junit", str(junit), "another file than those of the passport", COMMAND_LINE)
     if junit is not None and junit.parent != out:  # the folder may not exist yet
         expect_file("--junit", junit)
     with place(out, "passport") as folder:

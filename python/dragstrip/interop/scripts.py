@@ -287,12 +287,12 @@ def document(script: str, source: str, inputs: ScriptInputs) -> dict[str, Any]:
 def discipline(queue: str) -> str:
     """Return the words of a discipline as they are, or those of the one that a script sets up, by its file.
 
-    A name with a slash or the ending `.sh`, or of a file that exists, is a script's. Its rate and delay are
-    left out. Raises `BadInputError` for a script that sets up none or several.
+    A name with a slash or the ending `.sh`, or of a file that exists, is a script's; a discipline's name is
+    not. The script's rate and delay are left out. Raises `BadInputError` if it sets up none or several.
     """
     name = queue.strip()
-    is_file = len(name.split()) == 1 and ("/" in name or name.endswith(".sh") or Path(name).is_file())
-    if not is_file:
+    is_path = len(name.split()) == 1 and ("/" in name or name.endswith(".sh"))
+    if not is_path and (_is_discipline(name) or not Path(name).is_file()):
         return queue
     text = untrusted.text(Path(name), untrusted.DESCRIPTION_MAX, "a script of tc commands")
     try:
@@ -305,6 +305,14 @@ def discipline(queue: str) -> str:
         expected = "a script that sets up one discipline" + "".join(f'; or --queue "{one}"' for one in words)
         raise BadInputError("--queue", name, expected, "command line")
     return words[0]
+
+
+def _is_discipline(words: str) -> bool:
+    try:
+        _core.parse_qdisc(words)
+    except _core.InputError:
+        return False
+    return True
 
 
 def _by_device(queues: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:

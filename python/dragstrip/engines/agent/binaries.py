@@ -50,7 +50,7 @@ class AgentBinary:
 
 _CRATES = (
     *("agent", "capture", "conformance", "player", "recording", "scenario"),
-    *("cc", "inspect", "link", "ngtcp2", "packet", "qdisc", "quic", "sim", "tcp", "units"),
+    *("cc", "inspect", "link", "ngtcp2", "packet", "qdisc", "quic", "rtp", "sim", "tcp", "units"),
 )
 
 

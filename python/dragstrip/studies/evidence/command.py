@@ -15,10 +15,22 @@ from dragstrip.studies.evidence.text import APPENDIX, MARKDOWN, appendix, markdo
 from dragstrip.studies.passport import against
 from dragstrip.studies.passport import command as passport
 
+
+def _has_value(baseline: object) -> bool:
+    """Return True for a table with a figure or null as `value`, and figures as its `difference`, if any."""
+    if not isinstance(baseline, dict) or "value" not in baseline:
+        return False
+    figures = [*([] if baseline["value"] is None else [baseline["value"]]), *baseline.get("difference", ())]
+    return all(number(figure) is not None for figure in figures)
+
+
 JSON = "evidence.json"
 MARKS = {JSON: "evidence", **passport.MARKS}
 """Files that mark a folder as one of evidence or of a passport, each with a field of it."""
-_TABLE = Plain("a table", lambda value: isinstance(value, dict))
+_BASELINES = Plain(
+    "a table of baselines, each with its value",
+    lambda value: isinstance(value, dict) and all(map(_has_value, value.values())),
+)
 _OPTIONAL_TEXT = Plain("a text or null", lambda value: value is None or isinstance(value, str))
 _OPTIONAL_NUMBER = Plain("a number or null", lambda value: value is None or number(value) is not None)
 _SHAPE: Mapping[str, Shape] = {
@@ -34,7 +46,7 @@ _SHAPE: Mapping[str, Shape] = {
             "rule": TEXT,
             "source": TEXT,
             "replay": TEXT,
-            "baselines": _TABLE,
+            "baselines": _BASELINES,
             "kind": Plain("P, T, K or R", lambda value: value in ("P", "T", "K", "R")),
             "least": _OPTIONAL_NUMBER,
             "most": _OPTIONAL_NUMBER,

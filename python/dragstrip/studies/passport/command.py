@@ -20,6 +20,8 @@ from dragstrip.studies.passport.verdicts import RowVerdict, judge, value
 
 JSON = "passport.json"
 MARKS = {JSON: "passport"}
+FILES = (JSON, page.NAME, summary.NAME)
+"""Files of a passport, beside its experiments."""
 """The file that marks a folder as a passport's, and a field of it."""
 
 
@@ -111,6 +113,9 @@ def expect_runnable(subject: Subject) -> None:
         expected = "an algorithm with its options alone: each row has its own flows, round trips and starts"
         raise BadInputError("ALGORITHM", word, expected, COMMAND_LINE)
     for run in reworded(lambda: expand(described), COMMAND_LINE):
+        if any(flow["transport"]["protocol"] == "udp" for flow in run.scenario["flows"]):
+            expected = "a congestion control; a live video is a neighbour of rows, not their subject"
+            raise BadInputError("ALGORITHM", word, expected, COMMAND_LINE)
         for refusal in engines.named(on.engine).refusals(run.scenario, on.all_options):
             raise refusal.error(f"engine {on.engine}")
 

@@ -156,7 +156,8 @@ def _decided(
 ) -> Iterator[FigurePair]:
     """Yield a discipline's drops, and its marks if the recordings count them and there are any."""
     yield _event_count("drops", kernel, simulator, lambda t: t.drops, (allowed, 3))
-    if all(trace.marks is not None for trace in kernel) and any(t.marks for t in (*kernel, *simulator)):
+    traces = (*kernel, *simulator)
+    if all(trace.marks is not None for trace in traces) and any(trace.marks for trace in traces):
         yield _event_count("marks", kernel, simulator, lambda t: t.marks or 0, (allowed, 3))
 
 

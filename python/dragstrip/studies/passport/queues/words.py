@@ -81,7 +81,7 @@ def expect_queue(words: str) -> str:
         compare(["reno"], rate="10mbit", rtt="100ms", queue=clean or " ", source=COMMAND_LINE)
     except BadInputError as error:
         raise BadInputError("--queue", Raw(error.value), error.expected, COMMAND_LINE) from None
-    if kind(clean) in WRAPPERS:
+    if kind(clean) in WRAPPERS or re.fullmatch(r"[0-9.]+(?!bdp)[a-z]+", clean):
         expected = f"a discipline that holds packets itself: {', '.join(ALONE)}{nearest(kind(clean), ALONE)}"
         raise BadInputError("--queue", words, expected, COMMAND_LINE)
     return clean
