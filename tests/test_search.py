@@ -186,7 +186,7 @@ def test_a_file_without_a_newline_is_kept_unless_it_begins_the_log(content: str,
     notes = tmp_path / "notes.txt"
     notes.write_text(content)
     with pytest.raises(BadInputError, match=r"notes.txt:1: got .*, expected a line of the log of a search"):
-        dragstrip.search(of_generation, log=notes, **QUICK)
+        dragstrip.search(of_generation, generations=1, log=notes, **QUICK)
     assert notes.read_text() == content
 
 
@@ -200,7 +200,7 @@ ROWS: list[Any] = [{"id": "alone-1", "score": 0.5}]
         (json.dumps({**SCORE, "score": float("nan"), "rows": ROWS}), "NaN is no number of JSON"),
         (json.dumps({**SCORE, "score": float("inf"), "rows": ROWS}), "Infinity is no number of JSON"),
         (json.dumps({**SCORE, "rows": ROWS}).replace("0.25", "-1e999"), ""),
-        (json.dumps({**SCORE, "score": None, "rows": ROWS}), ""),
+        (json.dumps({"score": None, "interval": None, "error": "text:1:1", "rows": ROWS}), ""),
         (json.dumps({**SCORE, "error": "both", "rows": ROWS}), ""),
         (json.dumps({**SCORE, "interval": ["low", "high"], "rows": ROWS}), ""),
         (json.dumps({**SCORE, "rows": [1, 2]}), ""),

@@ -124,8 +124,6 @@ def text_of(file: Path) -> str:
             return json.dumps({**head, "model": _model(model.graph)})
     except BadInputError as error:
         raise error.at(str(file)) from None
-    except UnicodeDecodeError:  # a name in the file
-        raise BadInputError("", None, "is no file of ONNX: a name is not UTF-8", str(file)) from None
 
 
 def _head(model: Any) -> dict[str, Any]:
