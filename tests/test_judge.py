@@ -98,6 +98,16 @@ def test_a_bad_text_has_its_error_and_ends_nothing() -> None:
     assert good.score is not None
 
 
+def test_half_a_surrogate_pair_is_an_error_with_its_place() -> None:
+    with pytest.raises(BadInputError, match=r"m:1:1: got '\\ud800', expected text in UTF-8"):
+        dragstrip.program("m", "\ud800")
+    half, name, good = dragstrip.judge(["on ack {\ud800 }", "\ud800", "reno"], hidden=1, quick=True)
+    assert half.error is not None
+    assert half.error.startswith("text 1:1:9: got '\\ud800', expected text in UTF-8")
+    assert name.error == "got '\\ud800', expected text in UTF-8"
+    assert good.score is not None
+
+
 def test_a_run_with_too_many_events_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     assert dragstrip.judge(["reno"], hidden=1, quick=True)[0].error is None  # the baseline is made
     monkeypatch.setattr(command, "REPORTS_MAX", -20)

@@ -6,6 +6,9 @@ import json
 import re
 import subprocess
 import sys
+import tracemalloc
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -218,6 +221,29 @@ def test_a_command_takes_the_file(tmp_path: Path) -> None:
         ([node("MatMul", "x a", "out")], {"a": weights(2, 3)}, "got model: 3 outputs, expected 1"),
         ([node("Cast", "x", "out", to=7)], {}, "operator out: got Cast to a whole number"),
         ([node("Tanh", "y", "out")], {}, "graph: output out does not lead to an input"),
+        ([node("Add", "x", "out")], {}, "operator out: got Add with 1, expected 2 operands, none left out"),
+        ([node("MatMul", "x", "out")], {}, "operator out: got MatMul with 1, expected 2 operands"),
+        ([node("Gemm", "x", "out")], {}, "operator out: got Gemm with 1, expected 2 or 3 operands"),
+        (
+            [helper.make_node("Gemm", ["x", "", "a"], ["out"])],
+            {"a": weights(2, 1)},
+            "operator out: got Gemm with 2, expected 2 or 3 operands, none left out",
+        ),
+        (
+            [node("Add", "x a", "out")],
+            {"a": weights(2, 1)},
+            "operator out: got Add with shape (2, 1), expected 2 numbers or one, in a row",
+        ),
+        (
+            [node("Add", "x a", "out")],
+            {"a": weights(1, 1, 2)},
+            "operator out: got Add with shape (1, 1, 2), expected 2 numbers or one, in a row",
+        ),
+        (
+            [node("Gemm", "x a b", "out")],
+            {"a": weights(2, 2), "b": weights(2, 1)},
+            "operator out: got Gemm with shape (2, 1), expected a bias of 2 numbers or one, in a row",
+        ),
     ],
 )
 def test_what_is_no_perceptron_is_refused_by_its_operator_or_shape(
@@ -239,6 +265,8 @@ def test_what_is_no_perceptron_is_refused_by_its_operator_or_shape(
         (2, "[]", "metadata dragstrip.policy: got '[]', expected a policy without its model"),
         (2, {**HEAD, "observe": ["rtt_ms"]}, "got model.linear.weights: a row of 2, expected 1"),
         (2, {**HEAD, "colour": 1}, "unknown field `colour`"),
+        (2, json.dumps(HEAD).replace("{", '{"policy": 1, ', 1), "key 'policy' appears twice"),
+        (2, json.dumps(HEAD).replace('"rtts"', '"rtts": 2, "rtts"'), "key 'rtts' appears twice"),
     ],
 )
 def test_a_wrong_input_or_head_is_refused(inputs: Any, head: object, message: str, tmp_path: Path) -> None:
@@ -246,6 +274,89 @@ def test_a_wrong_input_or_head_is_refused(inputs: Any, head: object, message: st
     with pytest.raises(BadInputError) as error:
         dragstrip.program("mine", file)
     assert message in str(error.value)
+
+
+def damaged(folder: Path, name: str, damage: Callable[[Any], object]) -> Path:
+    """Write the file of a network whose first initializer `damage` has changed."""
+    (folder / name).mkdir()
+    file = saved(folder / name, *GRAPHS["gemm"])
+    model = onnx.load(file)
+    damage(model.graph.initializer[0])
+    file.write_bytes(model.SerializeToString())
+    return file
+
+
+def outside(location: str) -> Callable[[Any], object]:
+    def damage(tensor: Any) -> None:
+        tensor.ClearField("raw_data")
+        tensor.data_location = TensorProto.EXTERNAL
+        tensor.external_data.add(key="location", value=location)
+
+    return damage
+
+
+INSIDE = "are in a file of their own: save the model with them inside"
+DAMAGES: dict[str, tuple[Callable[[Any], object], str]] = {
+    "type": (lambda tensor: setattr(tensor, "data_type", 99), "got data_type 99, expected a type of ONNX"),
+    "size": (lambda tensor: tensor.dims.append(7), "cannot be read: "),
+    "missing": (outside("missing.bin"), INSIDE),
+    "absolute": (outside("/etc/passwd"), INSIDE),
+    "empty": (outside(""), INSIDE),
+    "here": (outside("weights.bin"), INSIDE),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_weights_that_are_not_in_the_file_are_refused_by_name(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "weights.bin").write_bytes(weights(2, 1).tobytes())
+    monkeypatch.chdir(tmp_path)
+    damage, message = DAMAGES[name]
+    file = damaged(tmp_path, name, damage)
+    with pytest.raises(BadInputError) as error:
+        dragstrip.program("mine", file)
+    assert str(error.value).startswith(f"{file}: weights a: {message}")
+
+
+def test_a_damaged_file_does_not_end_the_judgement_of_the_others(tmp_path: Path) -> None:
+    (tmp_path / "ok").mkdir()
+    files = [
+        saved(tmp_path / "ok", *GRAPHS["gemm"]),
+        *(damaged(tmp_path, name, damage) for name, (damage, _) in DAMAGES.items()),
+    ]
+    result = ended("judge", *map(str, files), "--hidden", "3", "--scenarios", "1", "--json")
+    assert result.returncode == 2, result.stderr
+    first, *rest = map(json.loads, result.stdout.splitlines())
+    assert first["score"] is not None
+    assert [entry["score"] for entry in rest] == [None] * len(DAMAGES)
+
+
+def test_a_signalling_nan_is_refused_without_a_warning(tmp_path: Path) -> None:
+    bits = np.array([[0x7F800001], [0]], np.uint32)
+
+    def damage(tensor: Any) -> None:
+        tensor.raw_data = bits.tobytes()
+
+    file = damaged(tmp_path, "nan", damage)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(BadInputError, match="weights: a number is not finite"):
+            dragstrip.program("mine", file)
+
+
+@pytest.mark.parametrize("kind", ["Identity", "Relu"])
+def test_too_many_weights_are_refused_before_they_are_made(kind: str, tmp_path: Path) -> None:
+    dragstrip.program("mine", saved(tmp_path, *GRAPHS["gemm"]))  # modules are loaded
+    file = saved(tmp_path, [node(kind, "x", "out")], {}, inputs=4096)
+    tracemalloc.start()
+    with pytest.raises(BadInputError) as error:
+        dragstrip.program("mine", file)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    expected = f"{file}: weights: got {4096 * 4097}, expected at most {onnx_policy.WEIGHTS_MAX} in all layers"
+    assert str(error.value) == expected
+    assert peak_bytes < 32 << 20  # the reader's buffer takes half of it
 
 
 def test_a_file_of_something_else_is_refused_by_name(tmp_path: Path) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import doctest
+import itertools
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +153,10 @@ def test_no_generation_begins_after_the_budget() -> None:
         ({"propose": lambda _: "on ack {}"}, "propose: got a text, expected a list of at most 16 texts"),
         ({"propose": lambda _: [1]}, "propose: got int, expected a list of at most 16 texts"),
         ({"propose": lambda _: None}, "propose: got NoneType, expected a list of at most 16 texts"),
-        ({"propose": lambda _: ["x"] * 17}, "propose: got 17 texts, expected a list of at most 16 texts"),
+        (
+            {"propose": lambda _: ["x"] * 17},
+            "propose: got more than 16 texts, expected a list of at most 16 texts",
+        ),
         ({"log": "/"}, "log: got '/', expected a file"),
         ({"log": "/dev/null"}, "log: got '/dev/null', expected a regular file"),
     ],
@@ -177,11 +181,94 @@ def test_a_log_of_something_else_is_refused_and_stays(tmp_path: Path) -> None:
         assert log.read_text() == content
 
 
+@pytest.mark.parametrize("content", ["precious, no newline", '{"search": 1, "versio\u0000', '{"seed"'])
+def test_a_file_without_a_newline_is_kept_unless_it_begins_the_log(content: str, tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text(content)
+    with pytest.raises(BadInputError, match=r"notes.txt:1: got .*, expected a line of the log of a search"):
+        dragstrip.search(of_generation, generations=1, log=notes, **QUICK)
+    assert notes.read_text() == content
+
+
+SCORE: dict[str, Any] = {"score": 0.5, "interval": [0.25, 0.75], "error": None}
+ROWS: list[Any] = [{"id": "alone-1", "score": 0.5}]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (json.dumps({**SCORE, "score": float("nan"), "rows": ROWS}), "NaN is no number of JSON"),
+        (json.dumps({**SCORE, "score": float("inf"), "rows": ROWS}), "Infinity is no number of JSON"),
+        (json.dumps({**SCORE, "rows": ROWS}).replace("0.25", "-1e999"), ""),
+        (json.dumps({"score": None, "interval": None, "error": "text:1:1", "rows": ROWS}), ""),
+        (json.dumps({**SCORE, "error": "both", "rows": ROWS}), ""),
+        (json.dumps({**SCORE, "interval": ["low", "high"], "rows": ROWS}), ""),
+        (json.dumps({**SCORE, "rows": [1, 2]}), ""),
+        (json.dumps({**SCORE, "rows": [{"id": "alone-1", "score": "good"}]}), ""),
+        (
+            json.dumps({**SCORE, "rows": ROWS}).replace("{", '{"score": 0.75, ', 1),
+            "key 'score' appears twice",
+        ),
+    ],
+)
+def test_a_score_that_no_search_writes_is_refused_with_its_line(
+    line: str, reason: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.jsonl"
+    dragstrip.search(lambda _: [], log=log, **QUICK)
+    proposal = json.dumps({"texts": [text(0.5)]})
+    right = json.dumps({**SCORE, "rows": ROWS})
+    log.write_text(f"{log.read_text()}{proposal}\n{right}\n")
+    assert dragstrip.search(lambda _: [], generations=1, log=log, **QUICK).trials[0].score == 0.5
+    before = log.read_text().replace(right, line)
+    log.write_text(before)
+    with pytest.raises(BadInputError) as error:
+        dragstrip.search(lambda _: [], generations=1, log=log, **QUICK)
+    assert str(error.value).startswith(f"{log}:3: got ")
+    assert str(error.value).endswith(reason)
+    assert log.read_text() == before
+
+
+def test_no_more_is_read_of_an_endless_proposal_than_a_refusal_takes() -> None:
+    read = []
+
+    def endless(_: Sequence[SearchTrial]) -> Iterator[str]:
+        for number in itertools.count():
+            assert number < 5, "read on after population + 1"
+            read.append(number)
+            yield text(0.5)
+
+    with pytest.raises(BadInputError, match="propose: got more than 3 texts, expected a list of at most 3"):
+        dragstrip.search(endless, population=3, **QUICK)
+    assert len(read) == 4
+
+
+def test_half_a_surrogate_pair_is_an_error_with_its_place_and_its_log_goes_on(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+
+    def propose(_: Sequence[SearchTrial]) -> list[str]:
+        return ["\ud800", text(0.5), "on ack {\n \udc80 }"]
+
+    result = dragstrip.search(propose, generations=1, log=log, **QUICK)
+    first, good, last = result.trials
+    assert first.error is not None
+    assert first.error.startswith("text:1:1: got '\\ud800', expected text in UTF-8")
+    assert last.error is not None
+    assert last.error.startswith("text:2:2: got ")
+    assert good.score is not None
+    lines = log.read_text().splitlines(keepends=True)
+    for kept in (2, len(lines)):  # before the first score, and after the last one
+        log.write_text("".join(lines[:kept]))
+        again = dragstrip.search(propose, generations=1, log=log, **QUICK)
+        assert again.to_dict() == result.to_dict()
+        assert log.read_text() == "".join(lines)
+
+
 def test_two_searches_do_not_share_a_log(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
 
     def propose(trials: Sequence[SearchTrial]) -> list[str]:
-        with pytest.raises(DragstripError, match="another search is writing here"):
+        with pytest.raises(DragstripError, match=r"log.jsonl: another search is writing here"):
             dragstrip.search(of_generation, log=log, **QUICK)
         return []
 

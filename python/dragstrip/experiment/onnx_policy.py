@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dragstrip import _core
 from dragstrip.errors import BadInputError, DragstripError, Raw
 from dragstrip.io import untrusted
 
@@ -37,38 +37,70 @@ INPUTS_MAX = 4096
 """Inputs at most: 64 figures of 64 steps."""
 OUTPUTS_MAX = 256
 """Outputs of a layer, at most."""
+WEIGHTS_MAX = _core.PROGRAM_MAX // len("0.0, ")
+"""Weights and biases at most: more of them make a text that is longer than a policy may be."""
 ACTIVATIONS = {"Relu": "relu", "Tanh": "tanh"}
 UNCHANGED = ("Identity", "Dropout", "Cast", "Flatten")
 """Operators that leave the numbers of one observation as they are."""
 LINEAR = ("Gemm", "MatMul", "Add", "Sub", "Mul", "Div")
 FLOATS = (1, 10, 11)
 """TensorProto's numbers of float, float16 and double."""
+OPERANDS = {"Gemm": (2, 3)}
+"""Least and greatest number of operands of linear operators; the others have two."""
 OPERATORS = (*LINEAR, *ACTIVATIONS, *UNCHANGED, "Constant")
 
 
-@dataclass
 class _Network:
     """Layers so far, and the affine map after the last activation."""
 
-    weights: Floats
-    bias: Floats
-    layers: list[dict[str, Any]] = field(default_factory=list)
-    activation: str = ""
+    def __init__(self, inputs: int) -> None:
+        self.activation = ""
+        self._layers: list[tuple[Floats, Floats]] = []
+        self._weights_so_far = 0
+        self._weights: Floats
+        self._bias: Floats
+        self._begin(inputs)
+
+    @property
+    def width(self) -> int:
+        """The number of outputs so far."""
+        return len(self._bias)
 
     def product(self, matrix: Floats, bias: Floats) -> None:
         """Put a matrix and a bias behind the last map."""
-        self.weights, self.bias = matrix @ self.weights, matrix @ self.bias + bias
+        self._weights = matrix * self._weights if self._weights.ndim == 1 else matrix @ self._weights
+        self._bias = matrix @ self._bias + bias
 
     def scale(self, factors: Floats, shift: Floats) -> None:
         """Multiply each number by its factor, and add its shift."""
-        self.weights, self.bias = factors[:, None] * self.weights, factors * self.bias + shift
+        self._weights = (factors if self._weights.ndim == 1 else factors[:, None]) * self._weights
+        self._bias = factors * self._bias + shift
 
     def close(self) -> None:
-        """End the layer; the next one begins with the identity."""
+        """End the layer, the next one begins with the identity; raises `BadInputError` for its weights."""
         import numpy as np
 
-        self.layers.append({"weights": self.weights.tolist(), "bias": self.bias.tolist()})
-        self.weights, self.bias = np.eye(len(self.bias)), np.zeros(len(self.bias))
+        self._weights_so_far += self.width * (1 + self._weights.shape[-1])
+        if self._weights_so_far > WEIGHTS_MAX:
+            raise BadInputError("weights", self._weights_so_far, f"at most {WEIGHTS_MAX} in all layers")
+        weights = np.diag(self._weights) if self._weights.ndim == 1 else self._weights
+        if not (np.isfinite(weights).all() and np.isfinite(self._bias).all()):
+            raise BadInputError("weights", None, "a number is not finite")
+        self._layers.append((weights, self._bias))
+        self._begin(self.width)
+
+    def model(self) -> dict[str, Any]:
+        """Return the layers as a policy's `model`."""
+        layers = [{"weights": weights.tolist(), "bias": bias.tolist()} for weights, bias in self._layers]
+        if not self.activation:
+            return {"linear": layers[0]}
+        return {"mlp": {"layers": layers, "activation": self.activation}}
+
+    def _begin(self, width: int) -> None:
+        import numpy as np
+
+        self._weights = np.ones(width)  # a vector is a diagonal matrix, without memory for its zeros
+        self._bias = np.zeros(width)
 
 
 def text_of(file: Path) -> str:
@@ -78,6 +110,7 @@ def text_of(file: Path) -> str:
     """
     if find_spec("onnx") is None:
         raise DragstripError(f"{file}: a policy in ONNX needs the package onnx: pip install onnx")
+    import numpy as np
     import onnx
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
@@ -87,7 +120,8 @@ def text_of(file: Path) -> str:
         raise BadInputError("", None, "is no file of ONNX", str(file)) from None
     try:
         head = _head(model)
-        return json.dumps({**head, "model": _model(model.graph)})
+        with np.errstate(all="ignore"):  # a number that is not finite is refused at the end of its layer
+            return json.dumps({**head, "model": _model(model.graph)})
     except BadInputError as error:
         raise error.at(str(file)) from None
 
@@ -99,8 +133,9 @@ def _head(model: Any) -> dict[str, Any]:
     if METADATA not in entries:
         raise BadInputError(f"metadata {METADATA}", None, f"is missing: {expected}")
     try:
-        head = untrusted.parsed_json(entries[METADATA], METADATA)
-    except BadInputError:
+        head = untrusted.parsed_json(entries[METADATA], METADATA, strict=True)
+    except BadInputError as error:
+        expected += f"; it {error.expected}"
         raise BadInputError(f"metadata {METADATA}", entries[METADATA][:40], expected) from None
     if not isinstance(head, dict) or "model" in head:
         raise BadInputError(f"metadata {METADATA}", entries[METADATA][:40], expected)
@@ -109,11 +144,9 @@ def _head(model: Any) -> dict[str, Any]:
 
 def _model(graph: Any) -> dict[str, Any]:
     """Return the graph's first output as a policy's `model`."""
-    import numpy as np
-
     constants = _constants(graph)
     nodes, inputs = _chain(graph, constants)
-    network = _Network(np.eye(inputs), np.zeros(inputs))
+    network = _Network(inputs)
     for node, operand_first in nodes:
         if node.op_type in ACTIVATIONS:
             activation = ACTIVATIONS[node.op_type]
@@ -123,36 +156,50 @@ def _model(graph: Any) -> dict[str, Any]:
             network.activation = activation
             network.close()
         elif node.op_type in LINEAR:
-            values = [constants[name] for name in node.input if name in constants]
+            values = _values(node, constants)
             if node.op_type in ("Gemm", "MatMul"):
-                network.product(*_product(node, values, operand_first, len(network.bias)))
+                network.product(*_product(node, values, operand_first, network.width))
             else:
-                network.scale(*_elementwise(node, values[0], operand_first, len(network.bias)))
+                network.scale(*_elementwise(node, values[0], operand_first, network.width))
     network.close()
-    numbers = [np.array(value) for layer in network.layers for value in layer.values()]
-    if not all(np.isfinite(value).all() for value in numbers):
-        raise BadInputError("weights", None, "a number is not finite")
-    if not network.activation:
-        return {"linear": network.layers[0]}
-    return {"mlp": {"layers": network.layers, "activation": network.activation}}
+    return network.model()
+
+
+def _values(node: Any, constants: dict[str, Floats]) -> list[Floats]:
+    """Return the constant operands of a linear operator; raises `BadInputError` for a missing one."""
+    least, most = OPERANDS.get(node.op_type, (2, 2))
+    names = list(node.input)
+    while len(names) > least and not names[-1]:  # an operand that may be left out
+        names.pop()
+    if not least <= len(names) <= most or "" in names:
+        count = sum(map(bool, names))
+        expected = f"{least} or {most} operands" if least < most else f"{least} operands"
+        raise BadInputError(_place(node), Raw(f"{node.op_type} with {count}"), f"{expected}, none left out")
+    return [constants[name] for name in names if name in constants]
 
 
 def _constants(graph: Any) -> dict[str, Floats]:
     """Return the values of initializers and constants by name."""
     import numpy as np
-    from onnx import numpy_helper
+    from onnx import helper, numpy_helper
+    from onnx.external_data_helper import uses_external_data
 
     tensors = [(tensor.name, tensor) for tensor in graph.initializer]
     for node in graph.node:
-        if node.op_type == "Constant":
+        if node.op_type == "Constant" and node.output:
             tensors += [(node.output[0], entry.t) for entry in node.attribute if entry.name == "value"]
     constants = _short_constants(graph)
     for name, tensor in tensors:
+        if uses_external_data(tensor):
+            expected = "are in a file of their own: save the model with them inside"
+            raise BadInputError(f"weights {name}", None, expected)
+        if tensor.data_type not in helper.get_all_tensor_dtypes():
+            raise BadInputError(f"weights {name}", Raw(f"data_type {tensor.data_type}"), "a type of ONNX")
         try:
             values = numpy_helper.to_array(tensor)
-        except (ValueError, TypeError, OSError) as error:
-            reason = str(error).partition("\n")[0][:80]
-            raise BadInputError(f"weights {name}", None, f"cannot be read: {reason}") from None
+        except (ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
+            expected = f"cannot be read: {untrusted.first_line(error)[:80]}"
+            raise BadInputError(f"weights {name}", None, expected) from None
         if values.dtype.kind in "fiub":
             constants[name] = values.astype(np.float64)
     return constants
@@ -166,7 +213,7 @@ def _short_constants(graph: Any) -> dict[str, Floats]:
     return {
         node.output[0]: np.array(getattr(entry, fields[entry.name]), np.float64)
         for node in graph.node
-        if node.op_type == "Constant"
+        if node.op_type == "Constant" and node.output
         for entry in node.attribute
         if entry.name in fields
     }
@@ -210,9 +257,7 @@ def _elementwise(node: Any, constant: Floats, operand_first: bool, width: int) -
     """Return factors and shift of Add, Sub, Mul or Div with a constant; raises `BadInputError`."""
     import numpy as np
 
-    if constant.size not in (1, width):
-        raise _wrong_shape(node, constant, f"{width} numbers or one")
-    vector = np.broadcast_to(constant.reshape(-1), (width,))
+    vector = _row(node, constant, width, f"{width} numbers or one, in a row")
     ones, zeros = np.ones(width), np.zeros(width)
     if node.op_type == "Add":
         return ones, vector
@@ -242,10 +287,19 @@ def _product(node: Any, values: list[Floats], operand_first: bool, width: int) -
     if matrix.shape[1] != width or len(matrix) > OUTPUTS_MAX:
         expected = f"weights of {width} inputs and at most {OUTPUTS_MAX} outputs"
         raise _wrong_shape(node, values[0], expected)
-    bias = values[1].reshape(-1) if len(values) > 1 else np.zeros(1)
-    if bias.size not in (1, len(matrix)):
-        raise _wrong_shape(node, bias, f"a bias of {len(matrix)}")
-    return alpha * matrix, beta * np.broadcast_to(bias, (len(matrix),))
+    bias = values[1] if len(values) > 1 else np.zeros(1)
+    outputs = len(matrix)
+    return alpha * matrix, beta * _row(node, bias, outputs, f"a bias of {outputs} numbers or one, in a row")
+
+
+def _row(node: Any, constant: Floats, width: int, expected: str) -> Floats:
+    """Return a constant as the `width` numbers that ONNX's broadcasting puts into each row of a batch."""
+    import numpy as np
+
+    is_row = constant.ndim <= 2 and constant.shape[-1:] in ((), (constant.size,))
+    if not is_row or constant.size not in (1, width):
+        raise _wrong_shape(node, constant, expected)
+    return np.broadcast_to(constant.reshape(-1), (width,))
 
 
 def _place(node: Any) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dragstrip import _core
-from dragstrip.errors import BadInputError, Raw, nearest
+from dragstrip.errors import BadInputError, Raw, nearest, value_text
 from dragstrip.experiment import onnx_policy
 from dragstrip.io import untrusted
 
@@ -35,7 +35,7 @@ class ProgramError(BadInputError):
         lines = self.text.splitlines()
         if not line.isdigit() or not 1 <= int(line) <= len(lines):
             return super().__str__()
-        marked = lines[int(line) - 1]
+        marked = lines[int(line) - 1].encode(errors="backslashreplace").decode()
         if len(marked) > MARKED_MAX:
             return super().__str__()
         before = marked[: int(column or 1) - 1]
@@ -61,12 +61,24 @@ def program(name: str, text: str | Path) -> Program:
     fault in it.
     """
     content = _read(text) if isinstance(text, Path) else text
+    if fault := _fault(content):
+        raise ProgramError(name, content, *fault)
+    return Program(name, content)
+
+
+def _fault(text: str) -> tuple[str, str, str] | None:
+    """Return where a text has its first fault (`line:column`), its words and what would be right, or None."""
     try:
-        _core.check_program(content)
+        text.encode()
+        _core.check_program(text)
+    except UnicodeEncodeError as error:
+        before = text[: error.start].split("\n")
+        at = f"{len(before)}:{len(before[-1]) + 1}"
+        return at, value_text(text[error.start]), "text in UTF-8, which has no half of a surrogate pair"
     except _core.InputError as error:
         at, value, expected = error.args
-        raise ProgramError(name, content, at, value, expected) from None
-    return Program(name, content)
+        return at, value, expected
+    return None
 
 
 def separated(algorithms: Sequence[str | Program]) -> tuple[list[str], dict[str, str]]:
@@ -104,11 +116,9 @@ def of_files(files: Sequence[str]) -> dict[str, str]:
             expected = f"another name: a second program is called {name} here"
             raise BadInputError("--program", file, expected, "command line")
         programs[name] = _read(Path(file))
-        try:
-            _core.check_program(programs[name])
-        except _core.InputError as error:
-            at, value, expected = error.args
-            raise BadInputError("", Raw(value), expected, _place(file, at)) from None
+        if fault := _fault(programs[name]):
+            at, value, expected = fault
+            raise BadInputError("", Raw(value), expected, _place(file, at))
     return programs
 
 
@@ -125,12 +135,10 @@ def of_table(table: Mapping[str, str], folder: Path) -> dict[str, str]:
                 text = _read(folder / program)
             except BadInputError as error:
                 raise BadInputError(f"programs.{name}", program, f"a program's file: {error}") from None
-        try:
-            _core.check_program(text)
-        except _core.InputError as error:
-            at, value, expected = error.args
+        if fault := _fault(text):
+            at, value, expected = fault
             where = at if is_text(program) else _place(program, at)
-            raise BadInputError(f"programs.{name}", Raw(f"{value} at {where}"), expected) from None
+            raise BadInputError(f"programs.{name}", Raw(f"{value} at {where}"), expected)
         programs[name] = text
     return programs
 

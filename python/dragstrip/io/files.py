@@ -581,10 +581,11 @@ def make_folder(path: Path) -> None:
 
 
 @contextmanager
-def only_one(lock: Path, writer: str) -> Iterator[None]:
+def only_one(lock: Path, writer: str, place: Path | None = None) -> Iterator[None]:
     """Hold an exclusive lock, which the kernel releases when this process ends for any reason.
 
-    Raises `DragstripError` if another process holds it; `writer` names such a process in the message.
+    Raises `DragstripError` if another process holds it; `writer` names such a process in the message, and
+    `place` the file or folder that it writes, in place of the lock's folder.
     """
     try:
         file = lock.open("a+")
@@ -594,7 +595,7 @@ def only_one(lock: Path, writer: str) -> Iterator[None]:
         # A file system without locks: parts have names of their own, nothing is overwritten. A file that was
         # removed before it was locked: its remover goes on there.
         if not (_try_lock(file, fcntl.LOCK_EX) and _is_still(file, lock)):
-            raise DragstripError(f"{lock.parent}: another {writer} is writing here")
+            raise DragstripError(f"{place or lock.parent}: another {writer} is writing here")
         yield
 
 

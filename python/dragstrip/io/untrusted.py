@@ -171,15 +171,20 @@ def text_or_input(path: Path | str, most: int, description: str) -> tuple[str, s
 # --- documents --------------------------------------------------------------------------------
 
 
-def parsed_json(document: str | bytes, source: str, description: str = "a JSON document") -> Any:
-    """Parse JSON from outside, with limits on nesting and number of values; raises `BadInputError`."""
+def parsed_json(
+    document: str | bytes, source: str, description: str = "a JSON document", strict: bool = False
+) -> Any:
+    """Parse JSON from outside, with limits on nesting and number of values; raises `BadInputError`.
+
+    A `strict` document has no key twice in an object, and neither NaN nor Infinity.
+    """
     if isinstance(document, str):
         document = document.encode(errors="surrogatepass")
     mark_counts = [document.count(mark) for mark in (b",", b"[", b"{")]
     if sum(mark_counts) > VALUES_MAX:
         raise BadInputError("", Raw(f"about {sum(mark_counts)} values"), f"at most {VALUES_MAX}", source)
     try:
-        value = json.loads(document)
+        value = json.loads(document, **_STRICT) if strict else json.loads(document)
     except RecursionError:
         raise _too_deep(source) from None
     except ValueError as error:
@@ -191,6 +196,23 @@ def parsed_json(document: str | bytes, source: str, description: str = "a JSON d
     return value
 
 
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in table:
+            raise ValueError(f"key {key[:40]!a} appears twice")
+        table[key] = value
+    return table
+
+
+def _refuse_constant(word: str) -> Any:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+_STRICT: dict[str, Any] = {
+    "object_pairs_hook": _distinct,
+    "parse_constant": _refuse_constant,
+}
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -87,7 +88,7 @@ def search(
     settings.expect_right()
     if log is not None:
         expect_log(log)
-    with nullcontext() if log is None else only_one(log, "search"):
+    with nullcontext() if log is None else only_one(log, "search", log):
         return _search(propose, settings, log, workers, quiet)
 
 
@@ -188,14 +189,17 @@ def _proposal(proposed: Any, population: int) -> list[str]:
     if isinstance(proposed, str | bytes):
         raise BadInputError("propose", Raw("a text"), f"{expected}, also of one")
     try:
-        texts = list(proposed)
+        iterator = iter(proposed)
     except TypeError:
         raise BadInputError("propose", Raw(type(proposed).__name__), expected) from None
+    texts = list(itertools.islice(iterator, population + 1))  # an iterator may be endless
     for text in texts:
         if not isinstance(text, str):
             raise BadInputError("propose", Raw(type(text).__name__), expected)
     if len(texts) > population:
-        raise BadInputError("propose", Raw(plural(len(texts), "text")), f"{expected} (population)")
+        raise BadInputError(
+            "propose", Raw(f"more than {plural(population, 'text')}"), f"{expected} (population)"
+        )
     return texts
 
 

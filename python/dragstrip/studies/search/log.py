@@ -8,6 +8,7 @@ is cut off.
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -45,12 +46,13 @@ class SearchLog:
         """Scores so far, in the order of the texts of all generations."""
         if file is None:
             return
-        whole = _whole_lines(file) if file.exists() and file.stat().st_size else []
-        if whole:
-            self._take(whole, head)
-            _cut(file, sum(len(line.encode()) + 1 for line in whole))
-        else:
-            _cut(file, 0)
+        content = untrusted.text(file, LOG_BYTES_MAX, "the log of a search") if file.exists() else ""
+        *whole, torn = content.split("\n")
+        if not whole and not json.dumps(head).startswith(torn):
+            raise self._wrong(1, torn)  # some other file without a newline: nothing of it may be lost
+        self._take(whole, head)
+        _cut(file, sum(len(line.encode()) + 1 for line in whole))
+        if not whole:
             self._write(head)
 
     def propose(self, texts: Sequence[str]) -> None:
@@ -77,9 +79,9 @@ class SearchLog:
 
     def _entry(self, line: str, number: int) -> dict[str, Any]:
         try:
-            entry = untrusted.parsed_json(line, str(self._file))
-        except BadInputError:
-            raise self._wrong(number, line) from None
+            entry = untrusted.parsed_json(line, str(self._file), strict=True)
+        except BadInputError as error:
+            raise self._wrong(number, line, f"; it {error.expected}") from None
         if not isinstance(entry, dict):
             raise self._wrong(number, line)
         return entry
@@ -95,8 +97,9 @@ class SearchLog:
     def _proposed(self) -> int:
         return sum(len(texts) for texts in self.proposals)
 
-    def _wrong(self, number: int, line: str) -> BadInputError:
-        return BadInputError("", line[:40], "a line of the log of a search", f"{self._file}:{number}")
+    def _wrong(self, number: int, line: str, reason: str = "") -> BadInputError:
+        expected = f"a line of the log of a search{reason}"
+        return BadInputError("", line[:40], expected, f"{self._file}:{number}")
 
     def _write(self, entry: Mapping[str, Any]) -> None:
         if self._file is None:
@@ -116,17 +119,23 @@ def _is_proposal(entry: Mapping[str, Any]) -> bool:
 
 
 def _is_score(entry: Mapping[str, Any]) -> bool:
-    if entry.keys() != set(FIELDS) or not isinstance(entry["rows"], list):
+    if entry.keys() != set(FIELDS):
         return False
-    score, interval = entry["score"], entry["interval"]
+    score, interval, error, rows = (entry[name] for name in FIELDS)
     if score is None:
-        return interval is None and isinstance(entry["error"], str)
-    return isinstance(score, float) and isinstance(interval, list) and len(interval) == 2
+        return interval is None and isinstance(error, str) and rows == []
+    if error is not None or not _is_number(score):
+        return False
+    are_ends = isinstance(interval, list) and len(interval) == 2 and all(map(_is_number, interval))
+    return are_ends and isinstance(rows, list) and all(map(_is_row, rows))
 
 
-def _whole_lines(file: Path) -> list[str]:
-    """Return the lines that end with a newline; raises `BadInputError` for a file that is no text."""
-    return untrusted.text(file, LOG_BYTES_MAX, "the log of a search").split("\n")[:-1]
+def _is_row(row: object) -> bool:
+    return isinstance(row, dict) and isinstance(row.get("id"), str) and _is_number(row.get("score"))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, float) and math.isfinite(value)
 
 
 def _cut(file: Path, size: int) -> None:
