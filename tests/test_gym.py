@@ -225,11 +225,81 @@ def test_a_step_outside_an_episode_is_refused() -> None:
         ({"size": 0}, "size: got 0"),
         ({"render_mode": "human"}, "render_mode: got 'human'"),
         ({"rivals": ["nothing"]}, "nothing"),
+        ({"rivals": "cubic"}, r"^rivals: got 'cubic', expected a list of algorithms"),
+        ({"rivals": None}, r"^rivals: got None, expected a list of algorithms"),
+        ({"rivals": [5]}, r"^rivals\[0\]: got 5, expected an algorithm"),
+        ({"rivals": ["cubic", "agent*2"]}, r"^rivals\[1\]: got 'agent\*2', expected another algorithm"),
+        ({"agent": {"step": "ack"}}, "^agent: got 'step', expected a keyword of the environment"),
+        ({"agent": {"action": "rate"}}, "^agent: got 'action', expected a keyword of the environment"),
+        ({"agent": {"observe": ["rtt_ms"]}}, "^agent: got 'observe', expected a keyword"),
+        ({"agent": {"history": None}}, "^agent: got 'history', expected a keyword"),
+        ({"agent": {"model": {"log": [1]}}}, "^agent: got 'model', expected no model"),
+        ({"agent": 5}, "^agent: got 5, expected fields of a policy"),
+        ({"agent": {"delta": {1}}}, r"^agent: got \{'delta': \{1\}, .*expected fields of JSON"),
+        ({"engine": "vm"}, "^engine: got 'vm', expected nothing"),
+        ({"seed": 3}, "^seed: got 3, expected nothing"),
+        ({"programs": 5}, "^programs: got 5, expected texts of algorithms by name"),
+        ({"programs": {"agent": "on ack {}"}}, "^programs: got 'agent', expected another name"),
+        ({"observe": None}, "^observe: got None, expected aurora or orca"),
+        ({"observe": 5}, "^observe: got 5, expected aurora or orca"),
+        ({"observe": [[]]}, r"^observe: got \[\], expected aurora or orca"),
+        ({"reward": ["a"]}, r"^reward: got \['a'\], expected a function"),
+        ({"reward": None}, "^reward: got None, expected a function"),
+        ({"size": "x"}, "^size: got 'x', expected a number of bytes"),
     ],
 )
 def test_a_wrong_word_is_one_clear_error(words: dict[str, Any], message: str) -> None:
     with pytest.raises(BadInputError, match=message):
         CongestionControl(**words)
+
+
+def test_a_history_may_be_a_number_of_numpy() -> None:
+    assert make(history=np.int64(3)).observation_space == make(history=3).observation_space
+
+
+@pytest.mark.parametrize("action", ["x", {}, [[1], [1, 2]]])
+def test_an_action_that_is_no_number_is_refused(action: Any) -> None:
+    env, batch = make(duration="1s"), CongestionControlVector(2, duration="1s")
+    for learner in (env, batch):
+        learner.reset(seed=1)
+        with pytest.raises(BadInputError, match=r"^action: got .*expected a number, or an array"):
+            learner.step(action)
+
+
+@pytest.mark.parametrize("seed", [["a", "b"], "ab", -1, 1.5, [1, -1], 2**64 - 1])
+def test_a_seed_of_a_batch_is_checked(seed: Any) -> None:
+    with pytest.raises(BadInputError, match=r"^seed: got .*expected a whole number from 0"):
+        CongestionControlVector(2, duration="1s").reset(seed=seed)
+
+
+@pytest.mark.parametrize("seed", [-1, "x", 1.5, 2**64])
+def test_a_seed_is_checked(seed: Any) -> None:
+    with pytest.raises(BadInputError, match=r"^seed: got .*expected a whole number from 0"):
+        make(duration="1s").reset(seed=seed)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"rtt": "80ms"},
+        {"history": 3},
+        {"action": "window"},
+        {"rate": ("1mbit", "10mbit")},
+        {"rivals": ["bbr"]},
+    ],
+)
+def test_a_snapshot_of_other_settings_is_refused_and_changes_nothing(other: dict[str, Any]) -> None:
+    env, stranger = make(duration="2s"), make(duration="2s", **other)
+    for learner in (env, stranger):
+        learner.reset(seed=1)
+        learner.step([1])
+    before = env._open.sha256(0)
+    with pytest.raises(BadInputError, match=r"^snapshot: is of an environment with other settings"):
+        env.restore(stranger.snapshot())
+    assert env._open.sha256(0) == before
+    twin = make(duration="2s")
+    assert twin.restore(env.snapshot())[1]["time_s"] > 0
+    assert twin._open.sha256(0) == before
 
 
 def test_ranges_are_drawn_between_their_ends() -> None:
@@ -344,7 +414,7 @@ def test_results_of_two_steps_share_no_memory() -> None:
     assert info == known
 
 
-def test_a_replay_is_the_episode() -> None:
+def test_a_replay_is_the_episode(tmp_path: Path) -> None:
     env = make(action="rate_factor", step="1rtt", duration="2s", rate=("1mbit", "9mbit"), rivals=["cubic"])
     env.reset(seed=2)
     actions = np.linspace(-1, 1, 9)
@@ -362,6 +432,9 @@ def test_a_replay_is_the_episode() -> None:
     result = env.replay()
     assert [flow.label for flow in result.flows] == ["agent", "cubic"]
     assert result.flows[0].goodput_bps > 0
+    result.write(tmp_path / "out")
+    written = json.loads((tmp_path / "out/experiment.json").read_text())
+    assert json.loads(written["programs"]["agent"])["model"] == policy["model"]
 
 
 def test_a_restored_episode_goes_on_with_the_same_bytes() -> None:

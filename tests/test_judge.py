@@ -152,3 +152,21 @@ def test_a_replay_gives_the_figures_again(tmp_path: Path) -> None:
     flows = json.loads(ended.stdout)["runs"][0]["flows"]
     assert flows[0]["goodput_bps"] / 1e6 == row["goodput_mbit"]
     assert sum(flow["goodput_bps"] for flow in flows[1:]) / 1e6 == pytest.approx(row["neighbour_mbit"])
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("my pol", 'got the name "my pol", expected a letter'),
+        ("ü", 'got the name "ü", expected a letter'),
+        ("cubic", 'got the name "cubic", expected another name: cubic is an algorithm already'),
+    ],
+)
+def test_a_file_that_no_replay_can_name_is_refused_with_show(name: str, reason: str, tmp_path: Path) -> None:
+    file = tmp_path / f"{name}.json"
+    file.write_bytes((ROOT / "programs/my-delay.json").read_bytes())
+    words = (str(file), "--hidden", "2", "--scenarios", "1", "--json")
+    shown = json.loads(printed(*words, "--show", status=2))
+    assert shown["error"].startswith(reason)
+    assert shown["rows"] == []
+    assert json.loads(printed(*words))["error"] is None

@@ -149,6 +149,12 @@ def test_figures_and_draws_are_in_the_infos() -> None:
         ({"size": [1]}, "size: got [1], expected a list of 2, one for each agent"),
         ({"size": [0, None]}, "size: got 0, expected a number of bytes, at least 1"),
         ({"stop": ["x", None]}, "stop: got 'x', expected a time above 0"),
+        ({"engine": "vm"}, "engine: got 'vm', expected nothing"),
+        ({"seed": 3}, "seed: got 3, expected nothing"),
+        ({"programs": {"agent": "on ack {}"}}, "programs: got 'agent', expected another name"),
+        ({"rivals": ["agent"]}, "rivals[0]: got 'agent', expected another algorithm"),
+        ({"rivals": "cubic"}, "rivals: got 'cubic', expected a list of algorithms"),
+        ({"agent": {"model": {"log": [1]}}}, "agent: got 'model', expected no model"),
         ({"action": "speed"}, "action: got 'speed', expected one of rate_factor"),
         ({"duration": "12000s"}, "duration: got '12000s', expected at most 10000 s"),
     ],
@@ -169,6 +175,10 @@ def test_a_wrong_step_is_refused_and_changes_nothing() -> None:
         ({"agent_0": 0.0}, "actions: agent_1 is missing"),
         ({"agent_0": 0.0, "agent_1": 2.0}, "action: got 2, expected a number from -1 to 1"),
         ({"agent_0": float("nan"), "agent_1": 0.0}, "expected a number from -1 to 1"),
+        ({"agent_0": [0.0, 1.0], "agent_1": 0.0}, "action: got 2 numbers of agent_0, expected 1 action"),
+        ({"agent_0": [], "agent_1": 0.0}, "action: got 0 numbers of agent_0, expected 1 action"),
+        ({"agent_0": "x", "agent_1": 0.0}, "action: got 'x', expected a number"),
+        ([0.0, 0.0], "actions: got .*expected an action of each agent by its name"),
     ):
         with pytest.raises(BadInputError, match=message):
             env.step(actions)
@@ -178,6 +188,12 @@ def test_a_wrong_step_is_refused_and_changes_nothing() -> None:
     env.close()
     with pytest.raises(BadInputError, match="closed environment"):
         env.reset()
+
+
+@pytest.mark.parametrize("seed", [-1, "x", 1.5, 2**64])
+def test_a_seed_is_checked(seed: Any) -> None:
+    with pytest.raises(BadInputError, match=r"^seed: got .*expected a whole number from 0"):
+        parallel_env(duration="1s").reset(seed=seed)
 
 
 def test_the_examples_of_the_page_print_what_it_says() -> None:

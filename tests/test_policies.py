@@ -98,3 +98,40 @@ def test_a_policy_with_a_fault_names_file_and_place(tmp_path: Path) -> None:
         assert error.startswith("error: bad.json:4:"), error
     with pytest.raises(BadInputError, match=r"got unknown variant `rate_facto`"):
         dragstrip.program("bad", tmp_path / "bad.json")
+
+
+WITHOUT_MODEL = {name: value for name, value in json.loads(TEXT).items() if name != "model"}
+NEEDED = "needs a `model`: without one nobody acts outside dragstrip.gym"
+
+
+@pytest.mark.parametrize("command", ["compare", "passport", "evidence", "attack", "policy-bpf"])
+def test_a_file_without_a_model_is_refused(command: str, tmp_path: Path) -> None:
+    (tmp_path / "idle.json").write_text(json.dumps(WITHOUT_MODEL))
+    words = ["idle", "--policy", "idle.json", *(PATH if command == "compare" else [])]
+    if command == "policy-bpf":
+        words = ["idle.json", "--out", "idle.bpf.c"]
+    error = ended(tmp_path, command, *words, status=2)
+    assert error.startswith(f"error: idle.json: {NEEDED}"), error
+    assert error.count("\n") == 1
+    assert [file.name for file in tmp_path.iterdir()] == ["idle.json"]
+
+
+@pytest.mark.parametrize("fields", [{}, {"model": "outside"}])
+def test_a_text_without_a_model_is_refused(fields: dict[str, str], tmp_path: Path) -> None:
+    text = json.dumps({**WITHOUT_MODEL, **fields})
+    programs = {"idle": text}
+    for verb in (
+        lambda: dragstrip.race("idle", programs=programs, rate="10mbit", rtt="40ms", duration="1s"),
+        lambda: dragstrip.attack("idle", programs=programs, goal=["stall"], evaluations=6),
+        lambda: dragstrip.passport("idle", programs=programs, quick=True),
+        lambda: dragstrip.program("idle", text),
+    ):
+        with pytest.raises(BadInputError, match=NEEDED):
+            verb()
+    file = tmp_path / "idle.json"
+    file.write_text(text)
+    for judgement in dragstrip.judge([text, file], hidden=1, scenarios=1):
+        assert NEEDED in str(judgement.error)
+    experiment = ended(tmp_path, "compare", *PATH, "cubic", "--show").replace('"cubic"', '"idle"')
+    (tmp_path / "race.toml").write_text(f'{experiment}\n[programs]\nidle = "idle.json"\n')
+    assert NEEDED in ended(tmp_path, "run", "race.toml", status=2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -214,3 +215,32 @@ def test_the_command_names_file_algorithm_and_error(tmp_path: Path) -> None:
     assert "algorithm my_delay" in CliRunner().invoke(app, words).stdout
     assert out.read_bytes() == first
     assert PLACES == 16
+
+
+@pytest.mark.parametrize("out", ["mine.json", "./mine.json", "link.json"])
+def test_the_policy_is_not_replaced_by_its_program(
+    out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = json.dumps(POLICIES["linear"])
+    Path("mine.json").write_text(text)
+    Path("link.json").symlink_to("mine.json")
+    ended = CliRunner().invoke(app, ["policy-bpf", "mine.json", "--out", out])
+    assert isinstance(ended.exception, BadInputError)
+    assert str(ended.exception).startswith("command line: --out: got ")
+    assert str(ended.exception).endswith("expected another file than the policy")
+    assert Path("mine.json").read_text() == text
+
+
+@pytest.mark.parametrize(("name", "rival"), [("cubic", "reno"), ("mine", "cubic")])
+def test_the_next_command_can_be_typed_and_has_a_rival(name: str, rival: str, tmp_path: Path) -> None:
+    out = tmp_path / "x y.c"
+    words = ["policy-bpf", str(PROGRAMS / "my-delay.json"), "--out", str(out), "--name", name]
+    (line,) = (
+        line for line in CliRunner().invoke(app, words).stdout.splitlines() if line.startswith("Next: ")
+    )
+    typed = shlex.split(line.removeprefix("Next: "))
+    assert typed == [
+        *("dragstrip", "compare", "--engine", "vm", "--load", str(out), "--path", "cable"),
+        *(name, rival),
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -46,6 +47,8 @@ def policy_bpf(
 
     expect_file("--out", out)
     (text,) = programs.of_files([str(file)]).values()
+    if out.exists() and out.samefile(file):
+        raise BadInputError("--out", str(out), "another file than the policy", "command line")
     try:
         source = bpf_source(text, name or file.stem.replace("-", "_"))
     except BadInputError as error:
@@ -62,4 +65,6 @@ def policy_bpf(
         f"Its actions are off from floating point by {source.error_mean:.1e} on average, at most "
         f"{source.error_max:.1e}."
     )
-    say(f"Next: dragstrip compare --engine vm --load {out} --path cable {source.name} cubic")
+    rival = "reno" if source.name == "cubic" else "cubic"
+    command = ["dragstrip", "compare", "--engine", "vm", "--load", str(out), "--path", "cable"]
+    say(f"Next: {shlex.join([*command, source.name, rival])}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,10 @@ from dragstrip.io import untrusted
 
 FILE_ENDINGS = (".cc", ".json", ".onnx")
 """Endings of an algorithm's file: a program, a policy as JSON, a policy as ONNX."""
+OUTSIDE = "outside"
+"""A policy's model where it has none: its actions come from an environment (`dragstrip.gym`)."""
+MODEL_MISSING = "needs a `model`: without one nobody acts outside dragstrip.gym (docs/how-to/learning.md)"
+"""Words about a policy whose actions come from outside."""
 MARKED_MAX = 200
 """Characters of a line that an error shows, at most: a policy may have all of its weights in one."""
 
@@ -63,6 +68,7 @@ def program(name: str, text: str | Path) -> Program:
     content = _read(text) if isinstance(text, Path) else text
     if fault := _fault(content):
         raise ProgramError(name, content, *fault)
+    _expect_model(content, name)
     return Program(name, content)
 
 
@@ -119,6 +125,7 @@ def of_files(files: Sequence[str]) -> dict[str, str]:
         if fault := _fault(programs[name]):
             at, value, expected = fault
             raise BadInputError("", Raw(value), expected, _place(file, at))
+        _expect_model(programs[name], file)
     return programs
 
 
@@ -140,6 +147,7 @@ def of_table(table: Mapping[str, str], folder: Path) -> dict[str, str]:
             where = at if is_text(program) else _place(program, at)
             raise BadInputError(f"programs.{name}", Raw(f"{value} at {where}"), expected)
         programs[name] = text
+    expect_models(programs)
     return programs
 
 
@@ -168,6 +176,28 @@ def _expect_rust_files(file: str) -> None:
     if not algorithm_files():
         expected = "an algorithm as a text: one in Rust is for compare, run, passport, evidence and attack"
         raise BadInputError("--program", file, expected, "command line")
+
+
+def expect_models(programs: Mapping[str, str]) -> None:
+    """Raises `BadInputError` for a policy without a model among these texts by name."""
+    for name, text in programs.items():
+        if _lacks_model(text):
+            raise BadInputError(f"programs.{name}", None, f"policy {name} {MODEL_MISSING}")
+
+
+def _lacks_model(text: str) -> bool:
+    """Return True for a policy without a model; a text with a fault is refused elsewhere, with its place."""
+    try:
+        policy = json.loads(text) if text.lstrip().startswith("{") else None
+    except ValueError:
+        return False
+    return isinstance(policy, dict) and policy.get("model", OUTSIDE) == OUTSIDE
+
+
+def _expect_model(text: str, source: str) -> None:
+    """Raise `BadInputError` for a policy without a model."""
+    if _lacks_model(text):
+        raise BadInputError("", None, MODEL_MISSING, source)
 
 
 def is_text(program: str) -> bool:

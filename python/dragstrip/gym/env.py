@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium
@@ -15,7 +16,7 @@ from dragstrip.gym.figures import NAMES
 from dragstrip.gym.replay import replay
 from dragstrip.gym.rewards import Reward
 from dragstrip.gym.settings import settings
-from dragstrip.gym.template import AgentFlow, refused
+from dragstrip.gym.template import AgentFlow, Between, checked_seed, numbers, refused
 from dragstrip.interop.result import Result
 
 SEED_MAX = 2**63 - 1
@@ -23,6 +24,15 @@ SEED_MAX = 2**63 - 1
 
 Observation = NDArray[np.float32]
 Info = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A copy of an episode, and the settings of the environment that it is from."""
+
+    episode: _core.Snapshot = field(repr=False)
+    scenario: Mapping[str, Any] = field(repr=False)
+    ranges: Mapping[str, Between] = field(repr=False)
 
 
 class CongestionControl(gymnasium.Env[Observation, Any]):
@@ -62,7 +72,15 @@ class CongestionControl(gymnasium.Env[Observation, Any]):
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise BadInputError("render_mode", render_mode, "ansi or svg")
         self._settings = settings(
-            action, step, observe, history, reward, rivals, [AgentFlow(size=size)], agent or {}, words
+            action,
+            step,
+            observe,
+            history,
+            reward,
+            rivals,
+            [AgentFlow(size=size)],
+            {} if agent is None else agent,
+            words,
         )
         self.render_mode = render_mode
         space: Any = self._settings.observation_space
@@ -79,6 +97,7 @@ class CongestionControl(gymnasium.Env[Observation, Any]):
 
         The same seed gives the same series of episodes. `options` is not used.
         """
+        seed = checked_seed(seed)
         super().reset(seed=seed)
         if seed is None and not self._begun:
             seed = int(self.np_random.integers(SEED_MAX))
@@ -100,7 +119,7 @@ class CongestionControl(gymnasium.Env[Observation, Any]):
         observation = np.empty(self._width, np.float32)
         figures = np.empty(len(NAMES), np.float64)
         flags = np.empty(3, np.uint8)
-        actions = np.array(action, np.float64).reshape(-1)
+        actions = numbers(action)
         try:
             self._open.step(actions, observation, figures, flags, None)
         except _core.InputError as error:
@@ -127,27 +146,33 @@ class CongestionControl(gymnasium.Env[Observation, Any]):
         """
         return replay(self._settings.template, self._open, 0)
 
-    def snapshot(self) -> _core.Snapshot:
+    def snapshot(self) -> Snapshot:
         """A copy of the episode as it is, for `restore`; it stays as it is, however the episode goes on.
 
         Raises `BadInputError` before the first reset, and with rivals over QUIC.
         """
         try:
-            return self._open.snapshot(0)
+            episode = self._open.snapshot(0)
         except _core.InputError as error:
             raise refused(error) from None
+        return Snapshot(episode, self._settings.template.scenario, self._settings.template.ranges)
 
-    def restore(self, snapshot: _core.Snapshot) -> tuple[Observation, Info]:
-        """Go back to a snapshot of this environment; returns the observation and the info of that step.
+    def restore(self, snapshot: Snapshot) -> tuple[Observation, Info]:
+        """Go back to a snapshot; returns the observation and the info of that step.
 
-        The same actions then give the same bytes. A snapshot may be restored any number of times.
+        The same actions then give the same bytes. A snapshot may be restored any number of times, also by
+        another environment with the same settings. Raises `BadInputError` for a snapshot of other settings;
+        nothing changes then.
         """
-        if not isinstance(snapshot, _core.Snapshot):
+        if not isinstance(snapshot, Snapshot):
             raise BadInputError("snapshot", snapshot, "what `snapshot` of this environment has returned")
+        template = self._settings.template
+        if (snapshot.scenario, snapshot.ranges) != (template.scenario, template.ranges):
+            raise BadInputError("snapshot", None, "is of an environment with other settings than this one")
         observation = np.empty(self._width, np.float32)
         figures = np.empty(len(NAMES), np.float64)
         try:
-            self._open.restore(0, snapshot, observation, figures)
+            self._open.restore(0, snapshot.episode, observation, figures)
         except _core.InputError as error:
             raise refused(error) from None
         return observation, self._info(figures)

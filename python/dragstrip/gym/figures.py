@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dragstrip import _core
-from dragstrip.errors import BadInputError, nearest
+from dragstrip.errors import BadInputError, Raw, nearest
 
 NAMES: tuple[str, ...] = tuple(name for name, _, _, _ in _core.FIGURES)
 """Names of all figures, in the order of the core's rows."""
@@ -39,9 +39,16 @@ def observed(observe: str | Sequence[str]) -> list[str]:
 
     Raises `BadInputError` for a name that is no figure.
     """
-    names = OBSERVATIONS.get(observe, (observe,)) if isinstance(observe, str) else tuple(observe)
+    if isinstance(observe, str):
+        names = OBSERVATIONS.get(observe, (observe,))
+    elif isinstance(observe, Sequence):
+        names = tuple(observe)
+    else:
+        raise BadInputError(
+            "observe", Raw(repr(observe)), f"{' or '.join(OBSERVATIONS)}, or a list of figures"
+        )
     for name in names:
-        if name not in BOUNDS:
+        if not isinstance(name, str) or name not in BOUNDS:
             candidates = [*OBSERVATIONS, *NAMES]
             expected = f"{' or '.join(OBSERVATIONS)}, or figures{nearest(str(name), candidates)}"
             raise BadInputError("observe", name, expected)

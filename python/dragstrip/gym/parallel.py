@@ -16,7 +16,7 @@ from dragstrip.errors import BadInputError, DragstripError, Raw
 from dragstrip.gym.figures import NAMES
 from dragstrip.gym.rewards import Reward
 from dragstrip.gym.settings import settings
-from dragstrip.gym.template import AgentFlow, refused
+from dragstrip.gym.template import AgentFlow, checked_seed, numbers, refused
 
 if find_spec("pettingzoo") is None:
     raise DragstripError("dragstrip.gym.parallel_env needs pettingzoo: pip install pettingzoo")
@@ -67,7 +67,15 @@ class CongestionControlParallel(ParallelEnv[str, Observation, Any]):  # type: ig
     ) -> None:
         transfers = _transfers(agents, size, stop)
         self._settings = settings(
-            action, f"{NEVER_MS}ms", observe, history, reward, rivals, transfers, agent or {}, words
+            action,
+            f"{NEVER_MS}ms",
+            observe,
+            history,
+            reward,
+            rivals,
+            transfers,
+            {} if agent is None else agent,
+            words,
         )
         template = self._settings.template
         if template.scenario["duration_ns"] > DURATION_MAX_S * 1e9:
@@ -101,6 +109,7 @@ class CongestionControlParallel(ParallelEnv[str, Observation, Any]):  # type: ig
         The same seed gives the same series of episodes; without one the series goes on, or begins with
         seed 0.
         """
+        seed = checked_seed(seed)
         if seed is None and not self._begun:
             seed = 0
         self._begun = True
@@ -124,11 +133,16 @@ class CongestionControlParallel(ParallelEnv[str, Observation, Any]):  # type: ig
         has ended since. Raises `BadInputError` for a missing action and one out of its bounds; nothing
         changes then.
         """
+        if not isinstance(actions, Mapping):
+            raise BadInputError("actions", actions, "an action of each agent by its name")
         values = np.zeros(len(self.possible_agents), np.float64)
         for name in self.agents:
             if name not in actions:
                 raise BadInputError("actions", None, f"{name} is missing")
-            values[self._number(name)] = np.asarray(actions[name], np.float64).reshape(-1)[0]
+            action = numbers(actions[name])
+            if len(action) != 1:
+                raise BadInputError("action", Raw(f"{len(action)} numbers of {name}"), "1 action")
+            values[self._number(name)] = action[0]
         figures = np.empty((len(values), len(NAMES)), np.float64)
         try:
             states = self._open.step(values, self._observations, figures)
@@ -207,9 +221,6 @@ def _transfers(
             expected = f"a list of {len(words)}, one for each agent"
             raise BadInputError(name, Raw(repr(entries)[:40]), expected)
     sizes = size or [None] * len(words)
-    for entry in sizes:
-        if entry is not None and (not isinstance(entry, int) or isinstance(entry, bool)):
-            raise BadInputError("size", entry, "a number of bytes, at least 1, or None")
     stops = [None if time is None else _time_ns("stop", time) for time in stop or [None] * len(words)]
     return [AgentFlow(*parts) for parts in zip(words, sizes, stops, strict=True)]
 

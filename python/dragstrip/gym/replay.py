@@ -22,8 +22,10 @@ def replay(template: Template, episodes: _core.Episodes, number: int) -> Result:
     if scenario is None:
         raise BadInputError("replay", "before the first reset", "an episode")
     policy = {**template.policy, "model": {"log": episodes.actions(number)}}
-    scenario["programs"][AGENT] = json.dumps(policy)
+    text = scenario["programs"][AGENT] = json.dumps(policy)
     scenario["record"] = template.run.scenario["record"]
     run = replace(template.run, scenario=scenario, parsed=None)
-    execution = execute_in_memory(Plan(template.experiment, [run], ""), command="dragstrip.gym")
-    return Result.from_execution(execution, template.experiment, [run])
+    programs = {**template.experiment.programs, AGENT: text}
+    experiment = replace(template.experiment, programs=programs)
+    execution = execute_in_memory(Plan(experiment, [run], ""), command="dragstrip.gym")
+    return Result.from_execution(execution, experiment, [run])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dragstrip.errors import BadInputError, nearest
+from dragstrip.errors import BadInputError, Raw, nearest
 
 Figures = Mapping[str, Any]
 """A step's figures by name: a number each, or an array with a number for each environment."""
@@ -82,9 +82,9 @@ def reward_of(reward: str | Reward) -> Reward:
     """The function that a word stands for, or the function itself; raises `BadInputError` for another."""
     if callable(reward):
         return reward
-    if reward not in REWARDS:
+    if not isinstance(reward, str) or reward not in REWARDS:
         expected = f"a function of figures, or {', '.join(REWARDS)}{nearest(str(reward), REWARDS)}"
-        raise BadInputError("reward", reward, expected)
+        raise BadInputError("reward", Raw("None") if reward is None else reward, expected)
     return REWARDS[reward]
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dragstrip import _core
 from dragstrip.errors import BadInputError, Raw
@@ -16,6 +19,10 @@ from dragstrip.experiment.types import Experiment
 
 AGENT = "agent"
 """Name and label of the flow that learns."""
+STAND_IN = {"log": [0.0]}
+"""A model for the experiment, which takes no policy without one."""
+SEED_MOST = 2**64 - 1
+"""Largest seed of an episode."""
 STEP_WORDS = "a time such as 10ms, round trips such as 1rtt, or ack"
 
 
@@ -92,6 +99,23 @@ def refused(error: _core.InputError) -> BadInputError:
     return BadInputError(name, Raw(value) if value else None, expected)
 
 
+def numbers(actions: Any) -> NDArray[np.float64]:
+    """Actions as one row of float64; raises `BadInputError` for what is no number or array of numbers."""
+    try:
+        return np.array(actions, np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        raise BadInputError("action", actions, "a number, or an array of numbers") from None
+
+
+def checked_seed(seed: Any) -> int | None:
+    """A seed, or None; raises `BadInputError` for another value than a whole number from 0 to 2^64 - 1."""
+    if seed is None:
+        return None
+    if not isinstance(seed, int | np.integer) or not 0 <= seed <= SEED_MOST:
+        raise BadInputError("seed", seed, f"a whole number from 0 to {SEED_MOST}")
+    return int(seed)
+
+
 @dataclass(frozen=True)
 class AgentFlow:
     """An agent's flow."""
@@ -155,12 +179,14 @@ def step_of(step: Any) -> Any:
 
 
 def _planned(text: str, flows: Sequence[str], words: Mapping[str, Any]) -> tuple[Experiment, PlannedRun]:
-    programs = {**(words.get("programs") or {}), AGENT: text}
+    acting = json.dumps({**json.loads(text), "model": STAND_IN})
+    programs = {**(words.get("programs") or {}), AGENT: acting}
     experiment = compare(flows, together=True, **{**words, "programs": programs})
     runs = expand(experiment)
     if len(runs) != 1:
         raise BadInputError("repeat", len(runs), "1: an environment draws its episodes itself")
-    return experiment, runs[0]
+    scenario = {**runs[0].scenario, "programs": {**runs[0].scenario["programs"], AGENT: text}}
+    return experiment, replace(runs[0], scenario=scenario, parsed=None)
 
 
 def _trained(scenario: Mapping[str, Any], transfers: Sequence[AgentFlow]) -> dict[str, Any]:
@@ -170,7 +196,7 @@ def _trained(scenario: Mapping[str, Any], transfers: Sequence[AgentFlow]) -> dic
     document["record"] = {**document["record"], "interval_ns": document["duration_ns"], "rtts": False}
     for flow, transfer in zip(document["flows"], transfers, strict=False):
         if transfer.size is not None:
-            if transfer.size < 1:
+            if not isinstance(transfer.size, int) or isinstance(transfer.size, bool) or transfer.size < 1:
                 raise BadInputError("size", transfer.size, "a number of bytes, at least 1")
             flow["application"] = {"kind": "bulk", "bytes": transfer.size}
         if transfer.stop_ns is not None:

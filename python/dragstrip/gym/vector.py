@@ -17,7 +17,7 @@ from dragstrip.gym.figures import NAMES, PLACES
 from dragstrip.gym.replay import replay
 from dragstrip.gym.rewards import Reward, rewards_of_batch
 from dragstrip.gym.settings import settings
-from dragstrip.gym.template import AgentFlow, refused
+from dragstrip.gym.template import AgentFlow, checked_seed, numbers, refused
 from dragstrip.interop.result import Result
 
 Floats = NDArray[np.float32]
@@ -64,7 +64,15 @@ class CongestionControlVector(VectorEnv[Floats, Any, NDArray[Any]]):
         if autoreset_mode not in modes:
             raise BadInputError("autoreset_mode", autoreset_mode, "an AutoresetMode of gymnasium.vector")
         self._settings = settings(
-            action, step, observe, history, reward, rivals, [AgentFlow(size=size)], agent or {}, words
+            action,
+            step,
+            observe,
+            history,
+            reward,
+            rivals,
+            [AgentFlow(size=size)],
+            {} if agent is None else agent,
+            words,
         )
         self.num_envs = num_envs
         self.metadata = {"render_modes": [], "autoreset_mode": autoreset_mode}
@@ -86,6 +94,7 @@ class CongestionControlVector(VectorEnv[Floats, Any, NDArray[Any]]):
 
         Environment i gets the seed `seed + i`, or the entry of a list of seeds.
         """
+        seed = _checked_seed(seed, self.num_envs)
         single = seed if isinstance(seed, int) else None
         super().reset(seed=single)
         mask = np.ones(self.num_envs, bool)
@@ -100,8 +109,6 @@ class CongestionControlVector(VectorEnv[Floats, Any, NDArray[Any]]):
             seeds = [single + number for number in range(self.num_envs)]
         elif seed is not None and not isinstance(seed, int):
             seeds = list(seed)
-            if len(seeds) != self.num_envs:
-                raise BadInputError("seed", f"{len(seeds)} seeds", f"{self.num_envs}")
         self._begun = True
         observations = np.empty(self._shape, np.float32)
         figures = np.empty((self.num_envs, len(NAMES)), np.float64)
@@ -121,7 +128,7 @@ class CongestionControlVector(VectorEnv[Floats, Any, NDArray[Any]]):
         figures = np.empty((self.num_envs, len(NAMES)), np.float64)
         flags = np.empty((self.num_envs, 3), np.uint8)
         last = np.empty(self._shape, np.float32) if self._same_step else None
-        given = np.array(actions, np.float64).reshape(-1)
+        given = numbers(actions)
         try:
             ended = self._open.step(given, observations, figures, flags, last)
         except _core.InputError as error:
@@ -166,3 +173,17 @@ class CongestionControlVector(VectorEnv[Floats, Any, NDArray[Any]]):
             "final_info": final_info,
             "_final_info": mask.copy(),
         }
+
+
+def _checked_seed(seed: Any, count: int) -> int | list[int | None] | None:
+    """A seed, or a list of a seed or None for each environment; raises `BadInputError` for another value."""
+    if seed is None or isinstance(seed, int | np.integer):
+        first = checked_seed(seed)
+        if first is not None:
+            checked_seed(first + count - 1)
+        return first
+    if isinstance(seed, str) or not isinstance(seed, Sequence | np.ndarray):
+        raise BadInputError("seed", seed, "a whole number from 0, or a list of them")
+    if len(seed) != count:
+        raise BadInputError("seed", f"{len(seed)} seeds", f"{count}")
+    return [checked_seed(entry) for entry in seed]

@@ -13,6 +13,7 @@ from dragstrip.display.progress import ProgressMessages
 from dragstrip.errors import BadInputError, nearest
 from dragstrip.experiment.bottleneck import parsed
 from dragstrip.experiment.comparison import path_tables
+from dragstrip.experiment.programs import expect_models
 from dragstrip.io import toml
 from dragstrip.io.files import expect_folder
 from dragstrip.runs import worker_count
@@ -98,6 +99,7 @@ def search_request(
     programs: Mapping[str, str],
 ) -> SearchRequest:
     """Return what is searched. Raises `BadInputError` for what cannot be."""
+    expect_models(programs)
     chosen_goals = tuple(
         goals.goal_named(_valid_word("--goal", name, [goal.name for goal in goals.GOALS]))
         for name in goal_names

@@ -23,7 +23,7 @@ from dragstrip.results.measures import summarise
 from dragstrip.runs import run_parallel
 from dragstrip.studies.judge import score
 from dragstrip.studies.judge.draws import HiddenScenario, draw
-from dragstrip.studies.judge.entrants import Entrant, Judged, entrant, first_line
+from dragstrip.studies.judge.entrants import Entrant, Judged, entrant, first_line, replayable
 from dragstrip.studies.passport.rows import SIMULATOR, Subject, Summary
 
 BASELINE = "cubic"
@@ -85,10 +85,13 @@ def judge(
     """Return a judgement of each algorithm, in their order, on the first `count` scenarios of seed `hidden`.
 
     `judged` gets each of them as soon as it and those before it are ready. With `show` a row has its
-    scenario's title and the command that replays it. An algorithm that cannot be read, or whose run fails,
-    has an error and no score; the others go on. The answers do not depend on `workers` or on each other.
+    scenario's title and the command that replays it, so that a file needs a name that `compare` takes. An
+    algorithm that cannot be read, or whose run fails, has an error and no score; the others go on. The
+    answers do not depend on `workers` or on each other.
     """
     entrants = [entrant(algorithm, number) for number, algorithm in enumerate(algorithms, 1)]
+    if show:
+        entrants = [replayable(entry) for entry in entrants]
     return judge_entrants(
         entrants, hidden, count=count, show=show, workers=workers, quiet=quiet, judged=judged
     )

@@ -50,6 +50,20 @@ def entrant(judged: Judged, number: int) -> Entrant:
     return Entrant(label, subject)
 
 
+def replayable(read: Entrant) -> Entrant:
+    """Return the entrant, or one with an error where no command can name its file's algorithm."""
+    if read.subject is None or not read.subject.files:
+        return read
+    name = read.replayed.word
+    ((_, text),) = read.subject.programs
+    try:
+        expect_runnable(Subject(name, ((name, text),)))
+    except BadInputError as error:
+        reason = f"{error.explanation}: --show prints commands with the file's name"
+        return Entrant(read.label, None, reason)
+    return read
+
+
 def text_entrant(text: str, label: str) -> Entrant:
     """Read a text; none is taken for a name or a file. `label` names it in its error."""
     try:
