@@ -33,7 +33,17 @@ PING h (10.0.0.2) 56(84) bytes of data.
 """
 PROGRAM = "on ack { cwnd = cwnd + acked / cwnd } on loss { ssthresh = max(cwnd / 2, 2) }"
 UNKNOWN = "--no-such-option"
-NOT_RUN = ("attack", "doctor", "new-algorithm", "new-qdisc", "kernel fetch", "kernel run", "lab", "validate")
+NOT_RUN = (
+    "attack",
+    "judge",
+    "doctor",
+    "new-algorithm",
+    "new-qdisc",
+    "kernel fetch",
+    "kernel run",
+    "lab",
+    "validate",
+)
 """Commands that take minutes, ask other machines or change the checkout: only refused or asked for help here."""
 LEFT_OUT = {"--serve", "--on"}
 """`--serve` ends when interrupted, and `--on` connects to other machines: `serve.py` and tests/sweep have them."""
@@ -144,6 +154,15 @@ VALUES: dict[str, tuple[str, ...]] = {
     "CELL": ("no-such-cell",),
     "LAB.toml": ("missing.toml", "e.toml"),
     "ADDRESS": ("x",),
+    "SEED": ("7", "1", "-1", "x", "1.5", "9" * 30),
+    "WORDS": ("loss 1%", "delay 5ms 1ms", "loss", "x", ""),
+    "FILE.rs": ("missing.rs", "mine.cc"),
+    "COMMAND": ("true", "missing-command"),
+    "PATH[:PLACE]": ("ping.txt", "missing:/etc/x"),
+    "DATE": ("2026-11-26", "yesterday"),
+    "[ARGUMENT]...": ("eth0", "1"),
+    "[TOPIC]": ("queues", "paths", "nothing"),
+    "KERNEL...": ("6.1", "6.12", "9.9"),
 }
 
 

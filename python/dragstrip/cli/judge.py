@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragstrip.cli import completion
-from dragstrip.cli.ending import BAD_INPUT
 from dragstrip.cli.options import Workers
 from dragstrip.cli.output import print_json_line, say
+from dragstrip.errors import BadInputError, Raw
 
 if TYPE_CHECKING:
     from dragstrip.studies.judge import Judgement
@@ -77,5 +77,6 @@ def judge(
     judgements = command.judge(
         texts, hidden, count=count, show=show, workers=workers, quiet=as_json, judged=judged
     )
-    if any(judgement.error for judgement in judgements):
-        raise typer.Exit(BAD_INPUT)
+    if unscored := [str(judgement["algorithm"]) for judgement in judgements if judgement.error]:
+        expected = "algorithms that can be scored; the answer has the error of each that cannot"
+        raise BadInputError("ALGORITHM", Raw(", ".join(unscored)), expected, "command line")
