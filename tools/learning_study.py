@@ -7,12 +7,13 @@ core; this needs torch. A third argument, a folder, keeps the C texts.
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -187,16 +188,21 @@ def alone_lines(alone: Mapping[str, Mapping[str, Figures]]) -> Iterator[str]:
     yield ""
     yield "Goodput in Mbit/s / median round trip in ms / packets sent again, of those delivered:"
     yield ""
-    names = list(next(iter(alone.values())))
-    yield f"| path | {' | '.join(names)} |"
-    yield f"|---|{'---|' * len(names)}"
-    for path, row in alone.items():
-        yield f"| {path} | {' | '.join(cell(row[name]) for name in names)} |"
+    yield from path_table(alone, cell)
 
 
 def cell(figures: Figures) -> str:
     """A flow's figures in one cell."""
     return f"{figures.goodput:.2f} / {figures.rtt:.0f} / {figures.again:.1%}"
+
+
+def path_table(rows: Mapping[str, Mapping[str, Any]], cell: Callable[[Any], str]) -> Iterator[str]:
+    """A row for each path, with a cell for each algorithm."""
+    names = list(next(iter(rows.values())))
+    yield f"| path | {' | '.join(names)} |"
+    yield f"|---|{'---|' * len(names)}"
+    for path, row in rows.items():
+        yield f"| {path} | {' | '.join(cell(row[name]) for name in names)} |"
 
 
 def beside_lines(beside: Mapping[str, Mapping[str, Sequence[Figures]]]) -> Iterator[str]:
@@ -205,12 +211,7 @@ def beside_lines(beside: Mapping[str, Mapping[str, Sequence[Figures]]]) -> Itera
     yield ""
     yield "Goodput of the algorithm / of CUBIC, Mbit/s:"
     yield ""
-    names = list(next(iter(beside.values())))
-    yield f"| path | {' | '.join(names)} |"
-    yield f"|---|{'---|' * len(names)}"
-    for path, row in beside.items():
-        pairs = (f"{row[name][0].goodput:.2f} / {row[name][1].goodput:.2f}" for name in names)
-        yield f"| {path} | {' | '.join(pairs)} |"
+    yield from path_table(beside, lambda flows: f"{flows[0].goodput:.2f} / {flows[1].goodput:.2f}")
 
 
 def gap_lines(
@@ -313,16 +314,15 @@ def base_ms(path: str) -> float:
 
 def main() -> None:
     """Write the page; with `--train`, train before that."""
-    words = sys.argv[1:]
-    if "--train" in words:
-        words.remove("--train")
-    if len(words) not in (1, 2) or any(word.startswith("-") for word in words):
-        raise SystemExit("usage: python -m tools.learning_study [--train] PAGE.md [FOLDER OF THE RUNS]")
-    if "--train" in sys.argv:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("page", type=Path, help="the page to write")
+    parser.add_argument("runs", type=Path, nargs="?", help="folder of the runs; default: a temporary one")
+    parser.add_argument("--train", action="store_true", help="train the policies before that")
+    words = parser.parse_args()
+    if words.train:
         train()
     with tempfile.TemporaryDirectory() as scratch:
-        laboratory = Laboratory(Path(words[1]) if len(words) > 1 else Path(scratch))
-        write_text(Path(words[0]), page(laboratory))
+        write_text(words.page, page(Laboratory(words.runs or Path(scratch))))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ pub(crate) const RECOVERY: Measure = measure(
     Figure::RunFigure(Measured::recovery_s),
 );
 
-/// What follows a change of the path.
+/// Recovery of the goodput after a change of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Recovery {

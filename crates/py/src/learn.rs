@@ -167,11 +167,7 @@ impl PyEpisodes {
         flags: PyBuffer<u8>,
         last: Option<PyBuffer<f32>>,
     ) -> PyResult<Vec<usize>> {
-        let actions = actions.to_vec(py)?;
-        if actions.len() != self.slots.len() {
-            let expected = format!("{} actions", self.slots.len());
-            return Err(InputError::new_err(("action", actions.len().to_string(), expected)));
-        }
+        let actions = read_actions(py, &actions, self.slots.len())?;
         let autoreset = self.autoreset;
         for (slot, action) in self.slots.iter().zip(&actions) {
             if !(slot.over && autoreset == Autoreset::NextStep) {
@@ -363,6 +359,15 @@ fn advance(slot: &mut Slot, action: f64, autoreset: Autoreset) -> Result<(), Ref
         slot.ended = (after.terminated, after.truncated);
     }
     Ok(())
+}
+
+/// The actions of a step, one for each of `count`.
+pub fn read_actions(py: Python<'_>, actions: &PyBuffer<f64>, count: usize) -> PyResult<Vec<f64>> {
+    let actions = actions.to_vec(py)?;
+    if actions.len() == count {
+        return Ok(actions);
+    }
+    Err(InputError::new_err(("action", actions.len().to_string(), format!("{count} actions"))))
 }
 
 pub fn step_error(error: &StepError) -> PyErr {

@@ -2,9 +2,9 @@
 //!
 //! Scope: buffers of numpy and states of agents. Out of scope: episodes (`crates/learn`), rewards (Python).
 
-use crate::learn::{KnobRow, fill, reset_error, step_error, template};
+use crate::learn::{KnobRow, fill, read_actions, reset_error, step_error, template};
 use crate::objects::{Document, to_python};
-use crate::{InputError, panic};
+use crate::panic;
 use dragstrip_cc::agent::COUNT;
 use dragstrip_learn::{Group, Member};
 use pyo3::buffer::PyBuffer;
@@ -57,11 +57,7 @@ impl PyGroup {
         observations: PyBuffer<f32>,
         figures: PyBuffer<f64>,
     ) -> PyResult<Vec<&'static str>> {
-        let actions = actions.to_vec(py)?;
-        if actions.len() != self.agents {
-            let expected = format!("{} actions", self.agents);
-            return Err(InputError::new_err(("action", actions.len().to_string(), expected)));
-        }
+        let actions = read_actions(py, &actions, self.agents)?;
         let Self { group, .. } = self;
         panic::caught("an episode", || {
             py.detach(|| group.step(&actions)).map_err(|(_, error)| step_error(&error))

@@ -24,7 +24,7 @@ pub(crate) struct Packet {
     pub acked: bool,
 }
 
-/// What a report tells of packets `begin` to `end`, as of a time.
+/// A report on packets `begin` to `end`, as of a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Report {
     pub begin: u64,
@@ -37,7 +37,7 @@ pub(crate) struct Report {
 pub(crate) struct News {
     /// Bytes by which the highest acknowledged packet has advanced, lost ones included.
     pub bytes: u64,
-    /// Of the packets acknowledged for the first time: bytes with CE, number, number with CE.
+    /// Packets acknowledged for the first time: bytes with CE, number, number with CE.
     pub marked_bytes: u64,
     pub packets: u64,
     pub marked: u64,

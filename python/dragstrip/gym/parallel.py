@@ -149,17 +149,26 @@ class CongestionControlParallel(ParallelEnv[str, Observation, Any]):  # type: ig
         except _core.InputError as error:
             raise refused(error) from None
         acted = set(self.agents)
-        told = {
+        state_by_name = {
             name: state
             for name, state in zip(self.possible_agents, states, strict=True)
             if state in ("present", *OVER)
         }
-        self.agents = [name for name, state in told.items() if state == "present"]
-        infos = {name: self._info(name, figures) for name in told}
-        rewards = {name: float(self._settings.reward(infos[name])) if name in acted else 0.0 for name in told}
-        terminated = {name: state == "terminated" for name, state in told.items()}
-        truncated = {name: state == "truncated" for name, state in told.items()}
-        return {name: self._observation(name) for name in told}, rewards, terminated, truncated, infos
+        self.agents = [name for name, state in state_by_name.items() if state == "present"]
+        infos = {name: self._info(name, figures) for name in state_by_name}
+        rewards = {
+            name: float(self._settings.reward(infos[name])) if name in acted else 0.0
+            for name in state_by_name
+        }
+        terminated = {name: state == "terminated" for name, state in state_by_name.items()}
+        truncated = {name: state == "truncated" for name, state in state_by_name.items()}
+        return (
+            {name: self._observation(name) for name in state_by_name},
+            rewards,
+            terminated,
+            truncated,
+            infos,
+        )
 
     def render(self) -> None:
         """Nothing: there is no render mode."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -43,50 +43,56 @@ def table(setup: Setup, columns: Sequence[VideoColumn] = SEEN) -> Table | None:
 
 def figure(setup: Setup) -> Figure | None:
     """Draw bit rate and buffer of the players of each contender's first run; None without players."""
-    players = list(_players(setup))[:PLAYERS_MAX]
-    if not players:
-        return None
-    unit = unit_for(max(float(curve.y.max()) for _, curve, _ in players), RATES)
-    rates = [
-        _stroke(player, Curve(curve.x, curve.y / unit.divisor), step=True) for player, curve, _ in players
-    ]
-    buffers = [_stroke(player, curve) for player, _, curve in players]
-    top_s = max(float(curve.y.max()) for _, _, curve in players)
-    panels = [
-        Panel(Axis(f"Bit rate ({unit.name})", 0, _top(rates), unit.name), rates),
-        Panel(Axis("Buffer (s)", 0, max(top_s, 1.0) * look.HEADROOM, "s"), buffers),
-    ]
-    listed = quantity.listing(list(dict.fromkeys(player.title for player, _, _ in players)))
-    return Figure(
+    return _time_lines(
+        setup,
+        list(_players(setup))[:PLAYERS_MAX],
+        "Bit rate",
+        lambda buffers: Axis("Buffer (s)", 0, max(_top(buffers), look.HEADROOM), "s"),
         "video",
         "Videos: bit rate and buffer",
-        f"Bit rate of the segments and the player's buffer over time: {listed}.",
-        TimeLines(Axis("Time (s)", 0, setup.end_s, "s"), panels, WIDTHS[0], 120, marks(setup)),
-        list(dict.fromkeys(player.cc for player, _, _ in players)),
+        "Bit rate of the segments and the player's buffer over time",
     )
 
 
 def live_figure(setup: Setup) -> Figure | None:
     """Draw target and frame delay of the live videos of each contender's first run; None without them."""
-    senders = list(_senders(setup))[:PLAYERS_MAX]
-    if not senders:
-        return None
-    unit = unit_for(max(float(curve.y.max()) for _, curve, _ in senders), RATES)
-    rates = [
-        _stroke(sender, Curve(curve.x, curve.y / unit.divisor), step=True) for sender, curve, _ in senders
-    ]
-    delays = [_stroke(sender, curve) for sender, _, curve in senders]
-    panels = [
-        Panel(Axis(f"Target ({unit.name})", 0, _top(rates), unit.name), rates),
-        Panel(Axis("Frame delay (ms)", 0, _top(delays) or 1.0, "ms"), delays),
-    ]
-    listed = quantity.listing(list(dict.fromkeys(sender.title for sender, _, _ in senders)))
-    return Figure(
+    return _time_lines(
+        setup,
+        list(_senders(setup))[:PLAYERS_MAX],
+        "Target",
+        lambda delays: Axis("Frame delay (ms)", 0, _top(delays) or 1.0, "ms"),
         "live-video",
         "Live videos: target bit rate and frame delay",
-        f"Target bit rate of SCReAMv2 and delay of complete frames over time: {listed}.",
+        "Target bit rate of SCReAMv2 and delay of complete frames over time",
+    )
+
+
+def _time_lines(
+    setup: Setup,
+    flows: Sequence[tuple[Contender, Curve, Curve]],
+    rate_title: str,
+    axis_of: Callable[[list[Stroke]], Axis],
+    name: str,
+    title: str,
+    caption: str,
+) -> Figure | None:
+    """Draw a rate in steps, and below it another quantity, of each flow; None without flows."""
+    if not flows:
+        return None
+    unit = unit_for(max(float(curve.y.max()) for _, curve, _ in flows), RATES)
+    rates = [_stroke(flow, Curve(curve.x, curve.y / unit.divisor), step=True) for flow, curve, _ in flows]
+    others = [_stroke(flow, curve) for flow, _, curve in flows]
+    panels = [
+        Panel(Axis(f"{rate_title} ({unit.name})", 0, _top(rates), unit.name), rates),
+        Panel(axis_of(others), others),
+    ]
+    listed = quantity.listing(list(dict.fromkeys(flow.title for flow, _, _ in flows)))
+    return Figure(
+        name,
+        title,
+        f"{caption}: {listed}.",
         TimeLines(Axis("Time (s)", 0, setup.end_s, "s"), panels, WIDTHS[0], 120, marks(setup)),
-        list(dict.fromkeys(sender.cc for sender, _, _ in senders)),
+        list(dict.fromkeys(flow.cc for flow, _, _ in flows)),
     )
 
 

@@ -280,7 +280,7 @@ class Explanation(Entry):
 
 @dataclass(frozen=True)
 class Recovery(Entry):
-    """What follows a change of the path."""
+    """Recovery of the goodput after a change of the path."""
 
     at_s: float
     """Time of the change; of several within a second, of the first."""

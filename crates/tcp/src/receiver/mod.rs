@@ -65,7 +65,7 @@ pub(crate) struct Receiver {
     refused_ms: u32,
 }
 
-/// What the next segment touches fits four cache lines; what it does not touch comes after.
+/// The fields that the next segment touches fit four cache lines; the others come after.
 const _: () = assert!(offset_of!(Receiver, window) + WindowOffer::HOT_BYTES <= 4 * 64);
 
 /// Outcome of a data segment.

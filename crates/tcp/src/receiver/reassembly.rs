@@ -8,7 +8,7 @@ use crate::segment::SackBlock;
 /// Most blocks remembered (`TCP_NUM_SACKS`).
 const REMEMBERED: usize = 4;
 
-/// What a receiver holds out of order, made when something comes so for the first time.
+/// Data that a receiver holds out of order; made when some arrives so for the first time.
 #[derive(Clone, Debug)]
 pub(super) struct Reassembly {
     queue: Option<Box<Queue>>,
@@ -94,7 +94,7 @@ impl Reassembly {
     }
 }
 
-/// What has come out of order.
+/// Ranges that have arrived out of order.
 #[derive(Clone, Debug, Default)]
 struct Queue {
     /// Disjoint ranges above `rcv_nxt`, ascending.

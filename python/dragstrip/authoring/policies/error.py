@@ -1,4 +1,4 @@
-"""How far a model in fixed point is from the same in floating point."""
+"""Error of a model in fixed point against the same in floating point."""
 
 from __future__ import annotations
 

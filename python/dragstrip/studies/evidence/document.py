@@ -87,9 +87,7 @@ def _telling(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 def _gravity(row: Mapping[str, Any]) -> int:
     """Return how much a row says against the algorithm: 2 against a limit, 1 against a target, 0 nothing."""
     verdict = row["verdict"]
-    if verdict == "failed":
-        return 2 if row["kind"] == "P" else 1
-    if verdict == "missed":
+    if verdict in ("failed", "missed"):
         return 2 if row["kind"] == "P" else 1
     return 1 if verdict in ("missed, as by CUBIC", "worse") else 0
 

@@ -102,9 +102,9 @@ pub(in crate::sender) struct Core {
     sacks: Option<Box<SackCache>>,
 }
 
-/// What an end touches that only receives, beside its receiver.
+/// The part that an end touches which only receives, beside its receiver.
 const _: () = assert!(offset_of!(Core, view) + offset_of!(View, delivered) <= 88);
-/// What every ACK touches, beside the algorithm and the stack: nine cache lines.
+/// The part that every ACK touches, beside the algorithm and the stack: nine cache lines.
 const _: () = assert!(offset_of!(Core, cc) <= 9 * 64);
 
 impl Core {
