@@ -28,6 +28,13 @@ def steps(env: Any, action: Any, seed: int = 1) -> list[tuple[Any, ...]]:
     return answers
 
 
+def seeded(env: Any, seed: int) -> Any:
+    """The environment with spaces of actions whose samples are always the same."""
+    for number, name in enumerate(env.possible_agents):
+        env.action_space(name).seed(10 * seed + number)
+    return env
+
+
 @pytest.mark.parametrize("action", ["rate_factor", "window_factor", "window_menu"])
 def test_pettingzoos_own_test_passes_without_a_warning(action: str) -> None:
     with warnings.catch_warnings():
@@ -40,7 +47,8 @@ def test_pettingzoos_own_test_passes_without_a_warning(action: str) -> None:
             "stop": ["2s", None, None],
             "rivals": ["cubic"],
         }
-        parallel_api_test(parallel_env(**words), num_cycles=100)
+        # It samples from the spaces and seeds none of them.
+        parallel_api_test(seeded(parallel_env(**words), 0), num_cycles=100)
         parallel_seed_test(lambda: parallel_env(**words), num_cycles=20)
 
 
@@ -65,6 +73,35 @@ def test_agents_arrive_and_leave_and_never_return() -> None:
     assert spans["agent_1"][0] == pytest.approx((1.1 - first_s) / 0.1 + 1, abs=1)
     assert spans["agent_1"][1] == pytest.approx((2.0 - first_s) / 0.1, abs=1)
     assert spans["agent_2"][1] < len(present) - 5
+
+
+@pytest.mark.parametrize("seed", [10, 11, 36])
+def test_an_agent_that_ends_before_the_others_come_does_not_end_the_episode(seed: int) -> None:
+    # The first agent's queue drops the SYNs of the others, which come after it has stopped.
+    env = parallel_env(
+        agents=["", "+1s", "@80ms+500ms"],
+        action="window_factor",
+        rate=("2mbit", "20mbit"),
+        duration="6s",
+        stop=["2s", None, None],
+        rivals=["cubic"],
+    )
+    seeded(env, seed)
+    env.reset(seed=0)
+    arrivals_after_its_end = []
+    for _ in range(2):
+        env.reset()
+        arrived, ended = set(env.agents), set()
+        while env.agents:
+            before = set(arrived)
+            actions = {name: env.action_space(name).sample() for name in env.agents}
+            _, _, terminated, truncated, _ = env.step(actions)
+            ended |= {name for name in terminated if terminated[name] or truncated[name]}
+            arrived |= set(env.agents)
+            if before == ended == {"agent_0"}:
+                arrivals_after_its_end.append(arrived - before)
+        assert ended == arrived == set(env.possible_agents)
+    assert any(arrivals_after_its_end), "the case of the test"
 
 
 def test_the_last_step_says_why_it_is_the_last() -> None:

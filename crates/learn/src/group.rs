@@ -105,7 +105,7 @@ impl Group {
     }
 
     /// Applies the actions of the agents that are present, in their order and at the same instant, and goes on to the next tick
-    /// at which an agent is present or has ended.
+    /// at which an agent is present, or to the end if none is any more.
     ///
     /// # Errors
     /// As [`check`](Self::check); and a rival's program that has failed.
@@ -124,7 +124,9 @@ impl Group {
         }
     }
 
-    /// Goes on to the next tick at which there is something to tell, or to the end.
+    /// Goes on to the next tick at which an agent is present, or at which no agent can come any more.
+    ///
+    /// An agent that has ended while others have still to come waits for them: nobody could act before.
     fn go_on(&mut self) {
         for member in &mut self.members {
             if member.is_last() {
@@ -135,8 +137,8 @@ impl Group {
             self.tick += 1;
             let is_end = self.advance_to(self.tick * self.tick_ns);
             self.end_steps(is_end);
-            let is_news = |member: &Member| *member == Member::Present || member.is_last();
-            if is_end || self.members.iter().any(is_news) {
+            let is_present = self.members.contains(&Member::Present);
+            if is_end || is_present || !self.members.contains(&Member::Absent) {
                 return;
             }
         }
