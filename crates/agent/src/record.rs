@@ -82,7 +82,7 @@ fn sort_rows<K: Ord>(table: &mut Table, key: impl Fn(usize) -> K) {
     order.sort_by_key(|&row| key(row));
     for column in &mut table.columns {
         match &mut column.data {
-            Data::Int(values) => permute(values, &order),
+            Data::Int(values) => permute(values.to_mut(), &order),
             Data::Text { index, .. } => permute(index, &order),
             Data::Bool(values) => permute(values, &order),
             Data::Float(values) => permute(values, &order),
@@ -92,7 +92,7 @@ fn sort_rows<K: Ord>(table: &mut Table, key: impl Fn(usize) -> K) {
 
 fn integers(table: &Table, name: &str) -> Option<Vec<i64>> {
     match &table.columns.iter().find(|column| column.name == name)?.data {
-        Data::Int(values) => Some(values.clone()),
+        Data::Int(values) => Some(values.to_vec()),
         Data::Text { .. } | Data::Bool(_) | Data::Float(_) => None,
     }
 }

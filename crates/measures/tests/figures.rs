@@ -170,7 +170,7 @@ fn reported_figures_take_precedence_and_nonsense_does_not() {
 fn tables_and_columns_may_be_missing() {
     assert!(flow_figures(&Recording::default(), Facts::default()).is_empty());
     assert!(probe_figures(&Recording::default(), &json!([])).is_empty());
-    let columns = vec![Column { name: "flow", data: Data::Int(vec![4]) }];
+    let columns = vec![Column { name: "flow", data: Data::Int(vec![4].into()) }];
     let recording = Recording { tables: vec![Table { name: "flows", columns }] };
     let figures = flow_figures(&recording, Facts::default());
     assert_eq!((figures[0].flow, figures[0].ecn, figures[0].label.as_deref()), (4, None, None));

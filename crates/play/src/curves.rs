@@ -1,6 +1,7 @@
 //! Curves and strips of a run's tables, as wide as a picture.
 
 use dragstrip_recording::{Data, Samples, Text, Writer};
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// Nanoseconds of a stretch of a run, both ends included.
@@ -65,6 +66,7 @@ pub fn pixels(tables: &Writer, request: Request<'_>, span: Span, count: usize) -
     }
     let Writer { samples, received, rtts, probes, queues, .. } = tables;
     let subject = request.subject;
+    let is_flow = |number: i64| number == i64::from(subject);
     let mut plain = |times: &[i64], is_subject: &dyn Fn(usize) -> bool, values: &[i64]| {
         for row in rows(times, span).filter(|row| is_subject(*row)) {
             if values[row] != Data::NULL {
@@ -74,20 +76,20 @@ pub fn pixels(tables: &Writer, request: Request<'_>, span: Span, count: usize) -
     };
     if let Some(values) = sampled(samples, request.series) {
         let flows = samples.flow.values();
-        plain(samples.time_ns.values(), &|row| flows[row] == subject, values);
+        plain(&samples.time_ns.values(), &|row| is_flow(flows[row]), &values);
         return Some(pixels.values);
     }
     let links = queues.link.index();
     let of_link = |row: usize| links[row] as u32 == subject;
     let flows = received.flow.values();
-    let of_flow = |row: usize| flows[row] == subject;
+    let of_flow = |row: usize| is_flow(flows[row]);
     let (arrivals, ticks) = (received.time_ns.values(), queues.time_ns.values());
     match request.series {
         "backlog_bytes" => plain(ticks, &of_link, queues.backlog_bytes.values()),
         "backlog_packets" => plain(ticks, &of_link, queues.backlog_packets.values()),
         "rtts" => {
             let flows = rtts.flow.values();
-            plain(rtts.time_ns.values(), &|row| flows[row] == subject, rtts.rtt_ns.values());
+            plain(&rtts.time_ns.values(), &|row| is_flow(flows[row]), &rtts.rtt_ns.values());
         }
         "probe" => {
             let labels = probes.probe.index();
@@ -114,7 +116,7 @@ pub fn pixels(tables: &Writer, request: Request<'_>, span: Span, count: usize) -
 }
 
 /// The column of `samples` behind a series.
-fn sampled<'a>(samples: &'a Samples, series: &str) -> Option<&'a [i64]> {
+fn sampled<'a>(samples: &'a Samples, series: &str) -> Option<Cow<'a, [i64]>> {
     Some(match series {
         "cwnd" => samples.cwnd_bytes.values(),
         "ssthresh" => samples.ssthresh_bytes.values(),
@@ -191,7 +193,7 @@ pub fn strip(samples: &Samples, series: &str, flow: u32, span: Span) -> Option<V
     let (times, flows) = (samples.time_ns.values(), samples.flow.values());
     let mut pieces: Vec<f64> = Vec::new();
     let mut from = span.from_ns as f64;
-    for row in rows(times, span).filter(|row| flows[*row] == flow) {
+    for row in rows(&times, span).filter(|row| flows[*row] == i64::from(flow)) {
         let (at, word) = (times[row] as f64, f64::from(words[row]));
         let length = pieces.len();
         match pieces.last() {

@@ -16,7 +16,7 @@ pub fn at(tables: &Writer, scenario: &Scenario, at_ns: i64) -> Value {
     let span = Span { from_ns: at_ns.saturating_sub(lead), to_ns: at_ns };
     let samples = &tables.samples;
     let mut flows = vec![Value::Null; scenario.flows.len()];
-    for row in rows(samples.time_ns.values(), span) {
+    for row in rows(&samples.time_ns.values(), span) {
         let flow = samples.flow.values()[row];
         let known = |value: i64| (value != Data::NULL).then_some(value);
         let text = |column: &dragstrip_recording::Text| {
@@ -75,8 +75,8 @@ pub fn events(
     let samples = &tables.samples;
     let (times, flows) = (samples.time_ns.values(), samples.flow.values());
     let lead = 2 * interval_ns(scenario);
-    let mut states: BTreeMap<u32, i32> = BTreeMap::new();
-    for row in rows(times, Span { from_ns: span.from_ns.saturating_sub(lead), ..span }) {
+    let mut states: BTreeMap<i64, i32> = BTreeMap::new();
+    for row in rows(&times, Span { from_ns: span.from_ns.saturating_sub(lead), ..span }) {
         let state = samples.state.index()[row];
         let before = states.insert(flows[row], state);
         if times[row] >= span.from_ns && before.is_some_and(|before| before != state) {

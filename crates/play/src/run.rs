@@ -52,7 +52,8 @@ impl Run {
             scenario.record.interval_ns = interval_ns as u64;
         }
         bounds::cost_of(&scenario)?;
-        let run = sim::Run::new(scenario, Fates::default()).map_err(refused::setup)?;
+        let mut run = sim::Run::new(scenario, Fates::default()).map_err(refused::setup)?;
+        run.keep_tables_plain();
         Ok(Self { run, as_written, since_ns: 0, events: 0 })
     }
 

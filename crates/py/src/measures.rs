@@ -230,7 +230,7 @@ fn data(def: &ColumnDef, value: &Bound<'_, PyAny>) -> PyResult<Data> {
         return Err(PyTypeError::new_err(wrong));
     }
     Ok(match def.kind {
-        Kind::Int => Data::Int(values(&value)?),
+        Kind::Int => Data::Int(values::<i64>(&value)?.into()),
         Kind::Float => Data::Float(values(&value)?),
         Kind::Bool => Data::Bool(values::<u8>(&value)?.into_iter().map(|byte| byte != 0).collect()),
         Kind::Text => {

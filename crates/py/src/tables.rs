@@ -28,7 +28,10 @@ pub fn to_python(py: Python<'_>, recording: Recording) -> PyResult<Bound<'_, PyD
 
 fn column(py: Python<'_>, data: Data) -> PyResult<Bound<'_, PyTuple>> {
     let kind = data.kind().name();
-    let bytes = PyBytes::new(py, &data.to_bytes());
+    let bytes = PyBytes::new_with(py, data.byte_count(), |bytes| {
+        data.write_to(bytes);
+        Ok(())
+    })?;
     match data {
         Data::Text { names, .. } => (kind, (names, bytes)).into_pyobject(py),
         Data::Int(_) | Data::Bool(_) | Data::Float(_) => (kind, bytes).into_pyobject(py),

@@ -1,5 +1,6 @@
 //! Description of a table and a column, and the macro that makes types of it.
 
+use crate::packed::BLOCK;
 use crate::stores::Kind;
 
 /// A table as it is defined.
@@ -41,7 +42,7 @@ impl TableDef {
 }
 
 /// Rows that wait for their columns, in [`Samples::stage`](crate::Samples::stage): 20 KiB of `samples`.
-pub(crate) const STAGED_ROWS: usize = 128;
+pub(crate) const STAGED_ROWS: usize = BLOCK;
 
 /// Makes of each table: its definition, a type with a growing column per field, a type for a row of it.
 macro_rules! tables {
@@ -97,6 +98,10 @@ macro_rules! tables {
                     self.staged.clear();
                 }
 
+                fn keep_plain(&mut self) {
+                    $(self.$column.keep_plain();)+
+                }
+
                 fn finish(mut self) -> Table {
                     self.settle();
                     Table {
@@ -150,6 +155,12 @@ macro_rules! tables {
             /// Moves all staged rows into their columns, so that these can be read meanwhile.
             pub fn settle(&mut self) {
                 $(self.$name.settle();)+
+            }
+
+            /// Keeps the rows from here on as they are, for who reads the columns while they grow. Otherwise those of
+            /// `samples`, `rtts` and `cc_state` are packed, and reading one unpacks it whole.
+            pub fn keep_plain(&mut self) {
+                $(self.$name.keep_plain();)+
             }
 
             /// The finished tables.

@@ -53,20 +53,20 @@ mod tests {
     #[test]
     fn the_hash_is_that_of_lengths_and_parts() {
         assert_eq!(
-            recording(Data::Int(vec![1, -1])).sha256(),
+            recording(Data::Int(vec![1, -1].into())).sha256(),
             "8045495fea87f62e43ae27e8dd32ce90865d8832dc2c4a81d5c4e2ffbbcd0bac"
         );
     }
 
     #[test]
     fn a_later_table_counts_where_it_has_rows() {
-        let with = |name, data| {
-            let mut recording = recording(Data::Int(vec![1, -1]));
-            let columns = vec![Column { name: "time_ns", data: Data::Int(data) }];
+        let with = |name, data: Vec<i64>| {
+            let mut recording = recording(Data::Int(vec![1, -1].into()));
+            let columns = vec![Column { name: "time_ns", data: Data::Int(data.into()) }];
             recording.tables.push(Table { name, columns });
             recording.sha256()
         };
-        let without = recording(Data::Int(vec![1, -1])).sha256();
+        let without = recording(Data::Int(vec![1, -1].into())).sha256();
         assert_eq!(with("video", vec![]), without);
         assert_ne!(with("video", vec![0]), without);
         assert_ne!(with("tcpstat", vec![]), without);
@@ -74,13 +74,13 @@ mod tests {
 
     #[test]
     fn every_value_counts() {
-        let base = recording(Data::Int(vec![0; 1_000])).sha256();
+        let base = recording(Data::Int(vec![0; 1_000].into())).sha256();
         for row in [0, 511, 512, 999] {
             let mut values = vec![0; 1_000];
             values[row] = 1;
-            assert_ne!(recording(Data::Int(values)).sha256(), base, "row {row}");
+            assert_ne!(recording(Data::Int(values.into())).sha256(), base, "row {row}");
         }
-        assert_ne!(recording(Data::Int(vec![0; 1_001])).sha256(), base);
+        assert_ne!(recording(Data::Int(vec![0; 1_001].into())).sha256(), base);
         let text = |names: &[&str], index: &[i32]| {
             let names = names.iter().map(|name| (*name).to_owned()).collect();
             recording(Data::Text { names, index: index.to_vec() }).sha256()
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn bytes_are_little_endian() {
-        assert_eq!(Data::Int(vec![1, Data::NULL]).to_bytes()[8..], Data::NULL.to_le_bytes());
+        assert_eq!(Data::Int(vec![1, Data::NULL].into()).to_bytes()[8..], Data::NULL.to_le_bytes());
         let text = Data::Text { names: vec!["a".into()], index: vec![-1] };
         assert_eq!(text.to_bytes(), [0xff; 4]);
         assert_eq!(Data::Bool(vec![false, true]).to_bytes(), [0, 1]);

@@ -9,14 +9,18 @@
 mod define;
 mod hash;
 mod names;
+mod packed;
 mod recording;
 mod stores;
 mod tables;
 
 pub use define::{ColumnDef, TableDef};
 pub use names::Word;
+pub use packed::Ints;
 pub use recording::{Column, Recording, Table};
-pub use stores::{Data, Flag, Float, Int, Key, Kind, MaybeInt, Store, Text};
+pub use stores::{
+    Data, Flag, Float, Int, Key, Kind, MaybeInt, PackedInt, PackedMaybeInt, Store, Text,
+};
 pub use tables::*;
 
 /// The format that is written and read. It stays 1 until the first release, whatever changes

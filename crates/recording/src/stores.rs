@@ -1,6 +1,8 @@
 //! Columns while they grow, one type per kind of value, and the form in which they end.
 
 use crate::names::{Names, Word};
+use crate::packed::{Ints, Packed};
+use std::borrow::Cow;
 
 /// Kind of value in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +34,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
     /// Integers; [`Data::NULL`] stands for "no value".
-    Int(Vec<i64>),
+    Int(Ints),
     /// Text from a small set: an index into `names` per row.
     Text {
         /// The distinct values.
@@ -63,7 +65,7 @@ impl Data {
 
     /// Number of rows.
     #[must_use]
-    pub const fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         match self {
             Self::Int(values) => values.len(),
             Self::Text { index, .. } => index.len(),
@@ -74,21 +76,30 @@ impl Data {
 
     /// True when there are no rows.
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The values in little-endian order: integers and floats in 8 bytes, indexes in 4, flags in 1.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.byte_count());
-        self.blocks(&mut |block| bytes.extend_from_slice(block));
+        let mut bytes = vec![0; self.byte_count()];
+        self.write_to(&mut bytes);
         bytes
+    }
+
+    /// Writes the bytes of [`to_bytes`](Self::to_bytes) to a buffer of [`byte_count`](Self::byte_count) bytes.
+    pub fn write_to(&self, mut bytes: &mut [u8]) {
+        self.blocks(&mut |block| {
+            let (head, rest) = std::mem::take(&mut bytes).split_at_mut(block.len());
+            head.copy_from_slice(block);
+            bytes = rest;
+        });
     }
 
     /// Number of bytes that [`to_bytes`](Self::to_bytes) returns.
     #[must_use]
-    pub const fn byte_count(&self) -> usize {
+    pub fn byte_count(&self) -> usize {
         self.len()
             * match self {
                 Self::Int(_) | Self::Float(_) => 8,
@@ -100,7 +111,9 @@ impl Data {
     /// The same bytes a block at a time: a column may be larger than memory has room for twice.
     pub(crate) fn blocks(&self, take: &mut dyn FnMut(&[u8])) {
         match self {
-            Self::Int(values) => in_blocks(values, i64::to_le_bytes, take),
+            Self::Int(values) => {
+                values.blocks(&mut |block| in_blocks(block, i64::to_le_bytes, take));
+            }
             Self::Text { index, .. } => in_blocks(index, i32::to_le_bytes, take),
             Self::Bool(values) => in_blocks(values, |value| [u8::from(value)], take),
             Self::Float(values) => in_blocks(values, f64::to_le_bytes, take),
@@ -135,6 +148,9 @@ pub trait Store: Default {
 
     /// Adds several.
     fn extend(&mut self, values: impl ExactSizeIterator<Item = Self::Value>);
+
+    /// Keeps the values from here on as they are, for who reads the column while it grows.
+    fn keep_plain(&mut self) {}
 
     /// The finished column.
     fn finish(self) -> Data;
@@ -174,7 +190,7 @@ macro_rules! plain_store {
             }
 
             fn finish(self) -> Data {
-                Data::$kind(self.0)
+                Data::$kind(self.0.into())
             }
         }
     };
@@ -225,40 +241,62 @@ impl Store for MaybeInt {
     }
 
     fn finish(self) -> Data {
-        Data::Int(self.0)
+        Data::Int(self.0.into())
     }
 }
 
-/// A flow's number: kept in 32 bits, because there may be a row for every ACK.
-#[derive(Clone, Debug, Default)]
-pub struct Key(Vec<u32>);
+macro_rules! packed_store {
+    ($(#[$doc:meta])* $name:ident of $value:ty, $nullable:literal, $number:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default)]
+        pub struct $name(Packed);
 
-impl Key {
-    /// The values so far.
-    #[must_use]
-    pub fn values(&self) -> &[u32] {
-        &self.0
-    }
+        impl $name {
+            /// The values so far, [`Data::NULL`] standing for "no value"; unpacked for the caller unless the column is
+            /// [kept plain](crate::Writer::keep_plain).
+            #[must_use]
+            pub fn values(&self) -> Cow<'_, [i64]> {
+                self.0.values()
+            }
+        }
+
+        impl Store for $name {
+            type Value = $value;
+            const KIND: Kind = Kind::Int;
+            const NULLABLE: bool = $nullable;
+
+            #[inline]
+            fn push(&mut self, value: $value) {
+                self.0.push($number(value));
+            }
+
+            fn extend(&mut self, values: impl ExactSizeIterator<Item = $value>) {
+                self.0.extend(values.map($number));
+            }
+
+            fn keep_plain(&mut self) {
+                self.0.keep_plain();
+            }
+
+            fn finish(self) -> Data {
+                Data::Int(Ints::packed(self.0))
+            }
+        }
+    };
 }
 
-impl Store for Key {
-    type Value = u32;
-    const KIND: Kind = Kind::Int;
-    const NULLABLE: bool = false;
-
-    #[inline]
-    fn push(&mut self, value: u32) {
-        self.0.push(value);
-    }
-
-    fn extend(&mut self, values: impl ExactSizeIterator<Item = u32>) {
-        self.0.extend(values);
-    }
-
-    fn finish(self) -> Data {
-        Data::Int(self.0.into_iter().map(i64::from).collect())
-    }
-}
+packed_store!(
+    /// A flow's number.
+    Key of u32, false, i64::from
+);
+packed_store!(
+    /// Integers, one in every row, of a table that may have a row for every ACK.
+    PackedInt of i64, false, std::convert::identity
+);
+packed_store!(
+    /// Likewise, or no value.
+    PackedMaybeInt of Option<i64>, true, |value: Option<i64>| value.unwrap_or(Data::NULL)
+);
 
 /// Text from a small set.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,7 @@
 
 use crate::define::{STAGED_ROWS, TableDef, tables};
 use crate::recording::{Column, Recording, Table};
-use crate::stores::{Flag, Float, Int, Key, MaybeInt, Store, Text};
+use crate::stores::{Flag, Float, Int, Key, MaybeInt, PackedInt, PackedMaybeInt, Store, Text};
 
 tables! {
     flows: Flows of FlowRow, "a row per flow",
@@ -28,19 +28,19 @@ tables! {
         datagrams_lost: MaybeInt, "1", "UDP only: datagrams sent and not received";
     }
     samples: Samples of SampleRow, "a row per TCP flow and interval, or per ACK (`record.every_ack`)", "" {
-        time_ns: Int, "ns", "when the sample was taken";
+        time_ns: PackedInt, "ns", "when the sample was taken";
         flow: Key, "", "the flow";
-        cwnd_bytes: Int, "B", "congestion window: packets times the MSS";
-        ssthresh_bytes: MaybeInt, "B", "slow-start threshold: packets times the MSS; empty while it is infinite";
-        bytes_in_flight: Int, "B", "packets in flight (tcp_packets_in_flight) times the MSS";
-        srtt_ns: MaybeInt, "ns", "smoothed RTT; empty before the first RTT sample";
-        rtt_ns: MaybeInt, "ns", "latest RTT sample";
-        min_rtt_ns: MaybeInt, "ns", "smallest RTT that the sender's filter holds";
-        pacing_bps: MaybeInt, "bit/s", "pacing rate; empty while there is none";
-        delivery_bps: MaybeInt, "bit/s", "latest delivery-rate sample";
-        bytes_acked: Int, "B", "acknowledged so far";
-        bytes_written: Int, "B", "what the sending socket took so far, sent or not";
-        retransmits: Int, "1", "retransmissions so far";
+        cwnd_bytes: PackedInt, "B", "congestion window: packets times the MSS";
+        ssthresh_bytes: PackedMaybeInt, "B", "slow-start threshold: packets times the MSS; empty while it is infinite";
+        bytes_in_flight: PackedInt, "B", "packets in flight (tcp_packets_in_flight) times the MSS";
+        srtt_ns: PackedMaybeInt, "ns", "smoothed RTT; empty before the first RTT sample";
+        rtt_ns: PackedMaybeInt, "ns", "latest RTT sample";
+        min_rtt_ns: PackedMaybeInt, "ns", "smallest RTT that the sender's filter holds";
+        pacing_bps: PackedMaybeInt, "bit/s", "pacing rate; empty while there is none";
+        delivery_bps: PackedMaybeInt, "bit/s", "latest delivery-rate sample";
+        bytes_acked: PackedInt, "B", "acknowledged so far";
+        bytes_written: PackedInt, "B", "what the sending socket took so far, sent or not";
+        retransmits: PackedInt, "1", "retransmissions so far";
         state: Text, "", "`disorder`, `cwr`, `recovery` or `loss`; while nothing is wrong the algorithm's own phase";
         limit: Text, "", "what limits the sender: `cwnd`, `pacing`, `small_queue` (TCP small queues; only the simulator tells it), `rwnd`, `sndbuf`, `app`, or `handshake` while no connection exists";
     }
@@ -51,9 +51,9 @@ tables! {
         new_bytes: Int, "B", "bytes of the interval's data that are new to the receiver";
     }
     rtts: Rtts of RttRow, "a row per RTT sample of the sender (`record.rtts`)", "" {
-        time_ns: Int, "ns", "when the ACK arrived";
+        time_ns: PackedInt, "ns", "when the ACK arrived";
         flow: Key, "", "the flow";
-        rtt_ns: Int, "ns", "the RTT";
+        rtt_ns: PackedInt, "ns", "the RTT";
     }
     probes: Probes of ProbeRow, "a row per ping", "" {
         time_ns: Int, "ns", "when the request was sent";
@@ -76,7 +76,7 @@ tables! {
     cc_state: CcState of CcStateRow,
     "a row per TCP flow, sample and variable of its congestion control (`record.cc_state`)",
     "[Algorithms](algorithms.md) says which variables each algorithm has, and in which units. One that has no value yet has no row. The kernel engines have what the kernel tells (`TCP_CC_INFO`): some of BBR's and Vegas'." {
-        time_ns: Int, "ns", "when the sample was taken";
+        time_ns: PackedInt, "ns", "when the sample was taken";
         flow: Key, "", "the flow";
         name: Text, "", "the variable";
         value: Float, "", "its value, in the unit of that variable";
@@ -156,8 +156,8 @@ mod tests {
         }
         let [probes, rtts, cc_state] =
             ["probes", "rtts", "cc_state"].map(|name| recording.table(name).expect("a table"));
-        assert_eq!(probes.columns[3].data, Data::Int(vec![Data::NULL]));
-        assert_eq!(rtts.columns[1].data, Data::Int(vec![3]));
+        assert_eq!(probes.columns[3].data, Data::Int(vec![Data::NULL].into()));
+        assert_eq!(rtts.columns[1].data, Data::Int(vec![3].into()));
         assert_eq!(cc_state.columns[3].data, Data::Float(vec![0.5]));
     }
 
@@ -199,7 +199,7 @@ mod tests {
         writer.probes.lost.set(0, false);
         let recording = writer.finish();
         let probes = recording.table("probes").expect("probes");
-        assert_eq!(probes.columns[3].data, Data::Int(vec![9]));
+        assert_eq!(probes.columns[3].data, Data::Int(vec![9].into()));
         assert_eq!(probes.columns[4].data, Data::Bool(vec![false]));
     }
 

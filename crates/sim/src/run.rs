@@ -140,6 +140,11 @@ impl<O: Observer> Run<O> {
         self.world.observer_mut()
     }
 
+    /// Keeps the rows from here on as they are, for who reads [`tables`](Self::tables) while the run goes on.
+    pub fn keep_tables_plain(&mut self) {
+        self.world.tables_mut().keep_plain();
+    }
+
     /// Tables recorded so far, without rows in `flows`.
     #[must_use]
     pub const fn tables(&self) -> &Writer {

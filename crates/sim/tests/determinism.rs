@@ -191,7 +191,7 @@ fn a_run_in_slices_shows_every_row_meanwhile() {
             ("cc_state", tables.cc_state.time_ns.values()),
         ] {
             let recorded = &recording.table(table).expect("a table").columns[0].data;
-            assert_eq!(*recorded, Data::Int(times.to_vec()), "{table} at {until_ns} ns");
+            assert_eq!(*recorded, Data::Int(times.to_vec().into()), "{table} at {until_ns} ns");
         }
     }
     assert!(slices.tables().samples.time_ns.values().len() > 1_000);

@@ -135,7 +135,7 @@ pub fn append(to: &mut Recording, from: Recording) {
     for (to, from) in to.tables.iter_mut().zip(from.tables) {
         for (to, from) in to.columns.iter_mut().zip(from.columns) {
             match (&mut to.data, from.data) {
-                (Data::Int(to), Data::Int(from)) => to.extend(from),
+                (Data::Int(to), Data::Int(from)) => to.to_mut().extend(from.into_vec()),
                 (Data::Float(to), Data::Float(from)) => to.extend(from),
                 (Data::Bool(to), Data::Bool(from)) => to.extend(from),
                 (Data::Text { names, index }, Data::Text { names: others, index: more }) => {
@@ -196,7 +196,7 @@ mod tests {
             let table = whole.table(table).unwrap();
             table.columns.iter().find(|column| column.name == name).unwrap().data.clone()
         };
-        assert_eq!(column("rtts", "flow"), Data::Int(vec![0, 1, 0]));
+        assert_eq!(column("rtts", "flow"), Data::Int(vec![0, 1, 0].into()));
         let names = vec!["a".to_owned(), "b".to_owned()];
         assert_eq!(column("probes", "probe"), Data::Text { names, index: vec![0, 1, 0] });
     }

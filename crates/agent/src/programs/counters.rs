@@ -106,7 +106,7 @@ fn totals(recording: &Recording) -> BTreeMap<String, Queue> {
     if let (Some(Data::Text { names, index }), Some(Data::Int(dropped)), Some(Data::Int(marked))) =
         (column("link"), column("dropped"), column("marked"))
     {
-        for ((&link, &dropped), &marked) in index.iter().zip(dropped).zip(marked) {
+        for ((&link, &dropped), &marked) in index.iter().zip(dropped.iter()).zip(marked.iter()) {
             totals.insert(names[link as usize].clone(), Queue { dropped, marked });
         }
     }

@@ -148,7 +148,7 @@ mod tests {
             ("dropped", [2, 2 + 2 + 1]),
             ("sent_bytes", [6_000, 6_000 + 7_500]),
         ] {
-            assert_eq!(column(&recording, name), Data::Int(expected.into()), "{name}");
+            assert_eq!(column(&recording, name), Data::Int(expected.to_vec().into()), "{name}");
         }
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn united(parts: Vec<Recording>) -> Recording {
 
 fn append(data: &mut Data, more: Data) {
     match (data, more) {
-        (Data::Int(values), Data::Int(more)) => values.extend(more),
+        (Data::Int(values), Data::Int(more)) => values.to_mut().extend(more.into_vec()),
         (Data::Bool(values), Data::Bool(more)) => values.extend(more),
         (Data::Float(values), Data::Float(more)) => values.extend(more),
         (Data::Text { names, index }, Data::Text { names: others, index: more }) => {

@@ -241,6 +241,11 @@ impl<O: Observer> World<O> {
         self.recorder.settle();
     }
 
+    /// The tables, to say how they are kept.
+    pub(crate) const fn tables_mut(&mut self) -> &mut Writer {
+        &mut self.recorder
+    }
+
     /// Tables recorded so far; rows of `flows` are made at the end.
     pub const fn tables(&self) -> &Writer {
         &self.recorder
@@ -403,7 +408,7 @@ impl<O: Observer> World<O> {
         if self.record_rtts
             && let Some(rtt_ns) = self.sockets[endpoint].endpoint.new_rtt_ns()
         {
-            self.recorder.rtts.push(RttRow {
+            self.recorder.rtts.stage(RttRow {
                 time_ns: self.now.as_nanos() as i64,
                 flow: flow as u32,
                 rtt_ns: rtt_ns as i64,

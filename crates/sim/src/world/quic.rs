@@ -100,7 +100,7 @@ impl<O: Observer> World<O> {
         if self.record_rtts
             && let Some(rtt_ns) = self.quic[index].endpoint.take_rtt_ns()
         {
-            self.recorder.rtts.push(RttRow {
+            self.recorder.rtts.stage(RttRow {
                 time_ns: self.now.as_nanos() as i64,
                 flow: flow as u32,
                 rtt_ns: rtt_ns as i64,

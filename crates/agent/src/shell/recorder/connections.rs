@@ -279,7 +279,7 @@ mod tests {
         let table = recording.table(table).unwrap();
         let column = table.columns.iter().find(|column| column.name == name).unwrap();
         let Data::Int(values) = &column.data else { panic!("integers") };
-        values.clone()
+        values.to_vec()
     }
 
     #[test]
@@ -390,13 +390,13 @@ mod tests {
         let mut tables = Writer::default();
         all.conclude(400 * MS, &names(), &mut tables);
         assert_eq!(tables.received.time_ns.values(), [100, 200, 300, 400].map(|ms| ms * MS as i64));
-        assert_eq!(tables.samples.time_ns.values(), [90, 280, 390].map(|ms| ms * MS as i64));
+        assert_eq!(*tables.samples.time_ns.values(), [90, 280, 390].map(|ms| ms * MS as i64));
         let limits = tables.samples.limit.index().iter();
         let limits = limits.map(|index| tables.samples.limit.names()[*index as usize].as_str());
         assert_eq!(limits.collect::<Vec<_>>(), ["cwnd", "cwnd", "app"]);
         assert_eq!(tables.flows.cc.names(), ["bbr"]);
         let written = tables.samples.bytes_written.values();
         let acked = tables.samples.bytes_acked.values();
-        assert!(written.iter().zip(acked).all(|(written, acked)| written - acked == 9));
+        assert!(written.iter().zip(acked.iter()).all(|(written, acked)| written - acked == 9));
     }
 }
