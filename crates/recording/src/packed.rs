@@ -13,7 +13,7 @@ pub(crate) const BLOCK: usize = 128;
 
 /// A growing column of integers.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Packed {
+pub(crate) struct Blocks {
     heads: Vec<Head>,
     /// The blocks: differences of the values to their block's base, little-endian, in as many bytes as the largest needs.
     bytes: Vec<u8>,
@@ -29,7 +29,7 @@ struct Head {
     at: usize,
 }
 
-impl Packed {
+impl Blocks {
     #[inline]
     pub fn push(&mut self, value: i64) {
         self.tail.push(value);
@@ -60,7 +60,7 @@ impl Packed {
 
     fn unpacked(&self) -> Vec<i64> {
         let mut values = Vec::with_capacity(self.len());
-        self.blocks(&mut |block| values.extend_from_slice(block));
+        self.each(&mut |block| values.extend_from_slice(block));
         values
     }
 
@@ -101,7 +101,7 @@ impl Packed {
     }
 
     /// Gives the values to `take`, a block at a time.
-    pub fn blocks(&self, take: &mut dyn FnMut(&[i64])) {
+    pub fn each(&self, take: &mut dyn FnMut(&[i64])) {
         let ends = self.heads.iter().skip(1).map(|head| head.at).chain([self.bytes.len()]);
         let mut block = Vec::with_capacity(BLOCK);
         for (head, end) in self.heads.iter().zip(ends) {
@@ -143,22 +143,22 @@ fn get<const WIDTH: usize>(bytes: &[u8], base: i64, block: &mut Vec<i64>) {
 /// The integers of a finished column. It reads as a slice; a column that grew packed is unpacked when it is first read so.
 #[derive(Clone, Debug, Default)]
 pub struct Ints {
-    packed: Packed,
+    blocks: Blocks,
     plain: OnceLock<Vec<i64>>,
 }
 
 impl Ints {
-    pub(crate) fn packed(packed: Packed) -> Self {
-        if packed.heads.is_empty() {
-            return packed.tail.into();
+    pub(crate) fn from_blocks(blocks: Blocks) -> Self {
+        if blocks.heads.is_empty() {
+            return blocks.tail.into();
         }
-        Self { packed, plain: OnceLock::new() }
+        Self { blocks, plain: OnceLock::new() }
     }
 
     /// Number of values.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.plain.get().map_or(self.packed.len(), Vec::len)
+        self.plain.get().map_or(self.blocks.len(), Vec::len)
     }
 
     /// True when there are none.
@@ -171,7 +171,7 @@ impl Ints {
     pub(crate) fn blocks(&self, take: &mut dyn FnMut(&[i64])) {
         match self.plain.get() {
             Some(plain) => take(plain),
-            None => self.packed.blocks(take),
+            None => self.blocks.each(take),
         }
     }
 
@@ -185,8 +185,8 @@ impl Ints {
     /// The values.
     #[must_use]
     pub fn into_vec(self) -> Vec<i64> {
-        let Self { packed, plain } = self;
-        plain.into_inner().unwrap_or_else(|| packed.unpacked())
+        let Self { blocks, plain } = self;
+        plain.into_inner().unwrap_or_else(|| blocks.unpacked())
     }
 }
 
@@ -194,13 +194,13 @@ impl Deref for Ints {
     type Target = [i64];
 
     fn deref(&self) -> &[i64] {
-        self.plain.get_or_init(|| self.packed.unpacked())
+        self.plain.get_or_init(|| self.blocks.unpacked())
     }
 }
 
 impl From<Vec<i64>> for Ints {
     fn from(values: Vec<i64>) -> Self {
-        Self { packed: Packed::default(), plain: OnceLock::from(values) }
+        Self { blocks: Blocks::default(), plain: OnceLock::from(values) }
     }
 }
 
@@ -239,17 +239,17 @@ mod tests {
             for base in [0, -1, i64::MIN, 1 << 40] {
                 for count in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 7] {
                     let values = series(base, range, count);
-                    let mut pushed = Packed::default();
+                    let mut pushed = Blocks::default();
                     values.iter().for_each(|value| pushed.push(*value));
-                    let mut extended = Packed::default();
+                    let mut extended = Blocks::default();
                     values.chunks(BLOCK).for_each(|chunk| extended.extend(chunk.iter().copied()));
-                    let mut plain = Packed::default();
+                    let mut plain = Blocks::default();
                     plain.keep_plain();
                     plain.extend(values.iter().copied());
                     assert!(plain.heads.is_empty());
                     for packed in [pushed, extended, plain] {
                         assert_eq!(*packed.values(), values);
-                        let mut ints = Ints::packed(packed);
+                        let mut ints = Ints::from_blocks(packed);
                         assert_eq!(ints.len(), count);
                         assert_eq!(ints, Ints::from(values.clone()), "{bits} bits from {base}");
                         ints.to_mut().push(7);
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn a_block_takes_the_bytes_that_its_range_needs() {
         for (range, bytes) in [(0, 0), (1, 1), (255, 1), (256, 2), (1 << 31, 4), (u64::MAX, 8)] {
-            let mut packed = Packed::default();
+            let mut packed = Blocks::default();
             packed.extend(series(-5, range, BLOCK).into_iter());
             assert_eq!(packed.bytes.len(), BLOCK * bytes, "{range}");
             assert!(packed.tail.is_empty());

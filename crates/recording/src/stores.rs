@@ -1,7 +1,7 @@
 //! Columns while they grow, one type per kind of value, and the form in which they end.
 
 use crate::names::{Names, Word};
-use crate::packed::{Ints, Packed};
+use crate::packed::{Blocks, Ints};
 use std::borrow::Cow;
 
 /// Kind of value in a column.
@@ -249,7 +249,7 @@ macro_rules! packed_store {
     ($(#[$doc:meta])* $name:ident of $value:ty, $nullable:literal, $number:expr) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Default)]
-        pub struct $name(Packed);
+        pub struct $name(Blocks);
 
         impl $name {
             /// The values so far, [`Data::NULL`] standing for "no value"; unpacked for the caller unless the column is
@@ -279,7 +279,7 @@ macro_rules! packed_store {
             }
 
             fn finish(self) -> Data {
-                Data::Int(Ints::packed(self.0))
+                Data::Int(Ints::from_blocks(self.0))
             }
         }
     };
@@ -294,7 +294,7 @@ packed_store!(
     PackedInt of i64, false, std::convert::identity
 );
 packed_store!(
-    /// Likewise, or no value.
+    /// Integers, or no value, of a table that may have a row for every ACK.
     PackedMaybeInt of Option<i64>, true, |value: Option<i64>| value.unwrap_or(Data::NULL)
 );
 
