@@ -63,7 +63,7 @@ impl Measured {
                     let sum: i64 = window.iter().map(|(_, bytes)| bytes).sum();
                     begin >= *at_ns && end <= until_ns && sum as f64 >= least
                 });
-                let begin = full.map(|window| window[0].0 - interval_ns);
+                let begin = full.map(|window| window[0].0.saturating_sub(interval_ns));
                 Some(Recovery {
                     at_s: *at_ns as f64 / 1e9,
                     recovery_s: begin.map(|begin| (begin - at_ns) as f64 / 1e9),
@@ -81,9 +81,12 @@ impl Measured {
         Ok((!recoveries.is_empty()).then(|| total / recoveries.len() as f64))
     }
 
-    /// First and last change of each boundary, in order.
+    /// First and last change of each boundary, in order. Of a run that is still going on, `duration_ns` is its time until
+    /// now: later changes have not happened.
     fn boundaries(&self) -> Vec<(u64, u64)> {
-        let mut times: Vec<u64> = self.scenario.changes.iter().map(|it| it.at_ns).collect();
+        let times = self.scenario.changes.iter().map(|it| it.at_ns);
+        let mut times: Vec<u64> =
+            times.filter(|at_ns| *at_ns < self.scenario.duration_ns).collect();
         times.sort_unstable();
         let mut boundaries: Vec<(u64, u64)> = Vec::new();
         for at_ns in times {

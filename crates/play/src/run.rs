@@ -276,3 +276,30 @@ fn unknown(series: &str) -> Refused {
 fn missing(error: MissingColumn) -> Refused {
     refused::wrong("", "", &error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Run;
+    use crate::form::runs_of;
+    use serde_json::Value;
+
+    /// A picture before the end is of any instant, also of one before a change of the path.
+    #[test]
+    fn a_run_with_changes_has_figures_at_every_instant() {
+        let form = r#"{"algorithms": ["cubic", "bbr"], "path": "Starlink", "duration": "6s",
+            "change": ["1500ms rate=120mbit", "3s rate=200mbit", "4500ms rate=150mbit"]}"#;
+        let runs: Value = serde_json::from_str(&runs_of(form).unwrap()).unwrap();
+        for run in runs["runs"].as_array().unwrap() {
+            let mut run = Run::new(run["scenario"].as_str().unwrap(), 5e6).unwrap();
+            for step in 1..=60 {
+                run.advance(f64::from(step) * 1e8, 1e9);
+                let results: Value = serde_json::from_str(&run.measures().unwrap()).unwrap();
+                assert!(
+                    results["measures"]["flows"][0]["goodput_bps"].is_number(),
+                    "{step}: {results}"
+                );
+            }
+            assert!(run.done());
+        }
+    }
+}
