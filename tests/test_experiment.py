@@ -113,6 +113,26 @@ def test_a_run_that_needs_more_memory_than_there_is(monkeypatch: pytest.MonkeyPa
     assert "GiB" in error.expected
 
 
+@pytest.mark.parametrize(
+    ("record", "seconds", "table"), [({}, 217, "rtts"), ({"every_ack": True, "rtts": False}, 108, "samples")]
+)
+def test_a_run_that_no_report_could_read_is_refused_before_it_begins(
+    monkeypatch: pytest.MonkeyPatch, record: dict[str, Any], seconds: int, table: str
+) -> None:
+    from dragstrip.model.scenario import memory
+
+    monkeypatch.setattr(memory, "memory_bytes", lambda: 1 << 50)
+    fast = {"path": {"rate": "10gbit"}, "record": record}
+    error = refused(dumbbell(duration="300s", **fast))
+    assert error.field == "duration"
+    assert f"at most about {seconds}s: its table `{table}`" in error.expected
+    assert "--no-rtts" in error.expected
+    refused_at = seconds + 2
+    refused(dumbbell(duration=f"{refused_at}s", **fast))
+    expand(Experiment.build(dumbbell(duration=f"{seconds - 1}s", **fast)))
+    expand(Experiment.build(dumbbell(duration="300s", path={"rate": "10gbit"}, record={"rtts": False})))
+
+
 def test_files_that_are_no_experiments(tmp_path: Path) -> None:
     broken = tmp_path / "broken.toml"
     broken.write_text("duration = ")

@@ -63,6 +63,9 @@ pub fn compare(form: &RaceForm) -> Result<Value, Problem> {
     if form.value("hosts").is_none() {
         content["hosts"]["*"]["gso"] = json!(form.text("gso").unwrap_or_default());
     }
+    if form.flag("no_rtts") {
+        content["record"] = json!({"rtts": false});
+    }
     if let Some(programs) = form.value("programs").filter(|value| *value != &json!({})) {
         content["programs"] = programs.clone();
     }
@@ -327,6 +330,15 @@ mod tests {
         let accurate = form(&json!({"accurate_ecn": true}));
         assert_eq!(accurate["hosts"]["*"]["sysctl"]["net.ipv4.tcp_ecn"], "3");
         assert_eq!(scenario.validate(), Ok(()));
+        assert!(scenario.record.rtts);
+    }
+
+    #[test]
+    fn rtts_are_recorded_once_an_interval_where_that_is_asked_for() {
+        let race = form(&json!({"together": true, "no_rtts": true}));
+        let experiment = Experiment::from_json(&race.to_string()).unwrap();
+        let scenario = build(&experiment, "both", 1).unwrap();
+        assert!(!scenario.record.rtts);
     }
 
     /// A kind of host has bursts of its own, which `--gso` overrides.

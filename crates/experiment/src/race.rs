@@ -356,6 +356,14 @@ pub const OPTIONS: &[RaceOption] = &[
         also: &["programs"],
         ..PLAIN
     },
+    RaceOption {
+        name: "no_rtts",
+        takes: Takes::Flag,
+        help: "Record RTTs once an interval, not with every ACK, so that memory does not grow with packets: for 10^8 \
+               packets and more.",
+        also: &["record.rtts"],
+        ..PLAIN
+    },
 ];
 
 impl RaceOption {

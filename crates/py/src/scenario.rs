@@ -78,6 +78,12 @@ impl PyScenario {
         self.caught(|| Ok(self.0.recording_bytes()))
     }
 
+    /// Approximate numbers of rows of the tables `samples` and `rtts`.
+    #[getter]
+    fn rows_per_ack(&self) -> PyResult<(u64, u64)> {
+        self.caught(|| Ok(self.0.rows_per_ack()))
+    }
+
     /// True if any part draws random numbers; if not, every seed gives the same recording.
     #[getter]
     fn draws(&self) -> PyResult<bool> {

@@ -375,6 +375,16 @@ OPTIONS: tuple[RaceOption, ...] = (
         "",
         "",
     ),
+    RaceOption(
+        "no_rtts",
+        "--no-rtts",
+        "flag",
+        "TEXT",
+        "",
+        "Record RTTs once an interval, not with every ACK, so that memory does not grow with packets: for 10^8 packets and more.",
+        "",
+        "",
+    ),
 )
 """All of them, in the order of help."""
 
@@ -448,6 +458,8 @@ class RaceOptions(TypedDict, total=False):
     """Change the bottleneck during the run: '20s rate=2mbit delay=80ms'; keys: rate, delay, rtt, loss, limit, state."""
     programs: Mapping[str, str]
     """An algorithm as a text (FILE.cc) or a policy (FILE.json, FILE.onnx), for the simulator, by the file's name."""
+    no_rtts: bool
+    """Record RTTs once an interval, not with every ACK, so that memory does not grow with packets: for 10^8 packets and more."""
 
 
 __all__ = ["ALGORITHMS", "OPTIONS", "SEED_MAX", "RaceOption", "RaceOptions"]

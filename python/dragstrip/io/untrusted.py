@@ -514,11 +514,16 @@ def _expect_table(path: Path, rows: int, schema: pa.Schema, expected_kinds: Mapp
         arrow_type = schema.field(name).type
         if not _is_kind(arrow_type, kind):
             raise BadInputError(name, Raw(str(arrow_type)), f"a column of type {kind}", str(path))
-    most = DECODED_MAX // (_VALUE_BYTES * max(1, len(expected_kinds)))
+    most = rows_within(len(expected_kinds))
     if rows > most:
         raise BadInputError(
             "", Raw(f"{rows} rows"), f"at most {most} of {len(expected_kinds)} columns", str(path)
         )
+
+
+def rows_within(columns: int) -> int:
+    """Return how many rows of so many columns `parquet` reads at most."""
+    return DECODED_MAX // (_VALUE_BYTES * max(1, columns))
 
 
 _VALUE_BYTES = 8

@@ -38,11 +38,10 @@ impl Scenario {
     /// rate of each flow's bottleneck, which the flows that share it share.
     #[must_use]
     pub fn recording_bytes(&self) -> u64 {
-        let ticks = self.duration_ns / self.record.interval_ns.max(1) + 1;
+        let ticks = self.ticks();
         let flows = self.flows.len() as u64;
         let acks = self.packets() / PACKETS_PER_ACK;
-        let samples = if self.record.every_ack { acks } else { ticks.saturating_mul(flows) };
-        let rtts = if self.record.rtts { acks } else { 0 };
+        let (samples, rtts) = self.long_tables(acks);
         let captures = u64::from(self.record.captures);
         let captured = if self.record.captures { self.captured_hosts().len() as u64 } else { 0 };
         let probes =
@@ -65,6 +64,23 @@ impl Scenario {
         rows.iter()
             .map(|(rows, columns)| rows.saturating_mul(columns * COLUMN_BYTES))
             .fold(0, u64::saturating_add)
+    }
+
+    /// About how many rows the tables `samples` and `rtts` will have, which may have a row for every ACK.
+    #[must_use]
+    pub fn rows_per_ack(&self) -> (u64, u64) {
+        self.long_tables(self.packets() / PACKETS_PER_ACK)
+    }
+
+    fn long_tables(&self, acks: u64) -> (u64, u64) {
+        let per_interval = self.ticks().saturating_mul(self.flows.len() as u64);
+        let samples = if self.record.every_ack { acks } else { per_interval };
+        (samples, if self.record.rtts { acks } else { 0 })
+    }
+
+    /// Ends of recording intervals, the start of the run included.
+    fn ticks(&self) -> u64 {
+        self.duration_ns / self.record.interval_ns.max(1) + 1
     }
 
     /// Frames of all videos over RTP.

@@ -498,6 +498,10 @@ fn a_recording_is_estimated_from_its_rows() {
     scenario.record.rtts = true;
     // 10 Mbit/s for 10 s are 8256 full frames, every second one acknowledged.
     assert_eq!(scenario.recording_bytes(), 101 * 8 * (14 + 4 + 6 * 7) + 4128 * 3 * 8);
+    assert_eq!(scenario.rows_per_ack(), (101, 4128));
+    scenario.record.every_ack = true;
+    scenario.record.rtts = false;
+    assert_eq!(scenario.rows_per_ack(), (4128, 0));
 }
 
 #[test]
