@@ -58,7 +58,8 @@ def run(program: Callable[[], object]) -> NoReturn:
     except typer.exceptions.TyperException as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "dragstrip"
-        _fail(f"{_renamed(error) or error.format_message()} (see {command} --help)", BAD_INPUT)
+        message = _renamed(error) or _valued(error) or error.format_message()
+        _fail(f"{message} (see {command} --help)", BAD_INPUT)
     except BadInputError as error:
         from dragstrip.io import toml
 
@@ -133,6 +134,17 @@ def _renamed(error: Exception) -> str:
     if suggestion.split(" ")[0] not in names:
         suggestion = _core.nearest(option, names) or ""
     return f"No such option: {option}; did you mean {suggestion}?" if suggestion else ""
+
+
+def _valued(error: typer.exceptions.TyperException) -> str:
+    """Return the message for a value that is no such number, with that value; else an empty string."""
+    refusal = re.search(r"for '(--[a-z-]+)': Input should be (.+?)(?:, unable .*)?$", error.format_message())
+    if refusal is None:
+        return ""
+    option, expected = refusal.groups()
+    values = [value for word, value in itertools.pairwise(sys.argv) if word == option]
+    values += [word.removeprefix(f"{option}=") for word in sys.argv if word.startswith(f"{option}=")]
+    return str(BadInputError(option, values[-1], expected, "command line")) if values else ""
 
 
 def _in_program(error: BadInputError) -> BadInputError:
