@@ -177,12 +177,35 @@ def test_bad_input_names_the_field(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match=r"suite: got 1, expected \d+, as of this version"):
         command.read(file)
     words = [sys.executable, "-m", "dragstrip", "evidence"]
-    for more in ([], ["bbr", "--passport", str(file)], ["--passport", str(file), "--quick"]):
+    for more, expected in (
+        ([], "ALGORITHM: is missing: name an algorithm"),
+        (["bbr", "--passport", str(file)], "ALGORITHM: got 'bbr', expected no algorithm beside --passport"),
+        (["--passport", str(file), "--quick"], "--passport: makes no run: leave out --quick"),
+    ):
         done = subprocess.run([*words, *more], capture_output=True, text=True, check=False, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (2, ""), more
+        assert expected in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["passport.json"]
     with pytest.raises(BadInputError, match=r"^algorithm: got"):
         dragstrip.evidence("nothing")
+
+
+def test_a_folder_keeps_the_evidence_of_its_own_passport(tmp_path: Path) -> None:
+    files = [tmp_path / "a.json", tmp_path / "b.json"]
+    for number, file in enumerate(files):
+        rows = passport({**row(), "recordings": [], "more_is_better": False, "floor": float(number)})
+        file.write_text(json.dumps(rows))
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "passport.json").write_bytes(files[0].read_bytes())
+    words = [sys.executable, "-m", "dragstrip", "evidence", "--out", str(out), "--passport"]
+    done = subprocess.run([*words, str(files[1])], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "expected a folder without another passport" in done.stderr
+    assert [file.name for file in out.iterdir()] == ["passport.json"]
+    done = subprocess.run([*words, str(files[0])], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (out / "evidence.html").is_file()
 
 
 @pytest.mark.parametrize("damaged", [None, {}, {"value": "a"}, {"value": 1.0, "difference": ["a", 2]}])

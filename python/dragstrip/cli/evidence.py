@@ -70,15 +70,19 @@ def evidence(
     from dragstrip.studies.evidence.page import NAME
 
     if (algorithm is None) == (passport_file is None):
-        value = None if algorithm is None else algorithm
-        raise BadInputError("ALGORITHM", value, "is given, or --passport, and not both", "command line")
+        expected = "is missing: name an algorithm, or a passport with --passport FILE"
+        if algorithm is not None:
+            expected = "no algorithm beside --passport, which holds one"
+        raise BadInputError("ALGORITHM", algorithm, expected, "command line")
     if out is not None:
         expect_own_folder("--out", out, command.MARKS)
     if passport_file is not None:
         if quick or program or engine_option or load or engine != engines.DEFAULT:
-            expected = "is given without options of runs, such as --quick and --engine"
+            expected = "makes no run: leave out --quick, --program, --load, --engine and --engine-option"
             raise BadInputError("--passport", None, expected, "command line")
         document = command.read(passport_file)
+        if out is not None:
+            command.expect_same_passport(passport_file, out)
         with place(out, "evidence") as folder:
             command.write(document, folder)
     else:

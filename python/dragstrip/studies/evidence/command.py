@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dragstrip.display.quantity import number
+from dragstrip.errors import BadInputError
 from dragstrip.io.files import adding, json_text
 from dragstrip.io.shape import TEXT, Plain, Shape, expect
 from dragstrip.studies.evidence import page
@@ -73,6 +74,14 @@ def read(file: Path) -> dict[str, Any]:
     passport = against.read(file)
     expect(passport, _SHAPE, str(file))
     return of_passport(passport)
+
+
+def expect_same_passport(file: Path, folder: Path) -> None:
+    """Raise `BadInputError` for a folder that has another passport than this file."""
+    kept = folder / passport.JSON
+    if kept.is_file() and kept.read_bytes() != file.read_bytes():
+        expected = f"a folder without another passport: its {passport.JSON} is not {file}"
+        raise BadInputError("--out", str(folder), expected, "command line")
 
 
 def write(document: Mapping[str, Any], folder: Path) -> None:
