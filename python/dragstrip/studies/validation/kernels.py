@@ -143,8 +143,9 @@ def _available(folders: Mapping[str, Path]) -> list[str]:
 def releases(source: Path, beginnings: Sequence[str]) -> list[str]:
     """Return the kernels whose names begin so, such as 6.12.
 
-    Of several it is one with stored recordings, else the newest.
-    Raises `BadInputError` where there is none, and for one that is named twice.
+    Of several it is the one with stored recordings, else the newest.
+    Raises `BadInputError` where there is none, or several with stored recordings, and for one that is named
+    twice.
     """
     folders = _folders(source)
     available = _available(folders)
@@ -154,7 +155,11 @@ def releases(source: Path, beginnings: Sequence[str]) -> list[str]:
         if not fitting:
             expected = f"the beginning of one of {', '.join(available)}, or another after `kernel fetch`"
             raise BadInputError("KERNEL", beginning, expected, "command line")
-        name = next((name for name in fitting if name in folders), max(fitting, key=_order))
+        stored = sorted((name for name in fitting if name in folders), key=_order)
+        if len(stored) > 1:
+            expected = f"the beginning of one kernel, not of {' and '.join(stored)}"
+            raise BadInputError("KERNEL", beginning, expected, "command line")
+        name = stored[0] if stored else max(fitting, key=_order)
         if name in names:
             raise BadInputError(
                 "KERNEL", beginning, f"another kernel than {name}, named before", "command line"
