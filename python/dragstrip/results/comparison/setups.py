@@ -410,9 +410,11 @@ def _titles(groups: Mapping[str, _Group]) -> dict[str, str]:
         # cubic:beta=0.8, bbr*4@80ms, cubic-reverse
         typed = re.match(rf"{re.escape(cc)}[:*@+]", group.label)
         label_alone = with_label and (typed or group.label == f"{group.algorithm}-reverse")
+        # A live video has no congestion control of TCP's: `scream` says more than `udp`.
+        is_video = group.label and group.rows[0].get("rtp")
         titles[key] = (
             group.label
-            if label_alone
+            if label_alone or is_video
             else f"{group.label} · {group.algorithm}"
             if with_label
             else group.algorithm
