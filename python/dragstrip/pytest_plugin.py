@@ -86,16 +86,16 @@ def path_shell(request: pytest.FixtureRequest) -> Generator[Shell, None, None]:
     from dragstrip import shell
 
     options = {"folder": request.path.parent, **request.param}
-    made = shell(**options)
+    shell_object = shell(**options)
     lacks = request.config.stash[LACKS]
-    key = repr((made.engine, sorted(options.get("engine_options", {}).items()), options.get("cc")))
+    key = repr((shell_object.engine, sorted(options.get("engine_options", {}).items()), options.get("cc")))
     if key not in lacks:
-        lacks[key] = made.missing()
+        lacks[key] = shell_object.missing()
     if lacks[key]:
         pytest.skip(lacks[key])
-    request.node.stash[SHELL_RUNS] = made.runs
-    yield made
-    made.runs.clear()
+    request.node.stash[SHELL_RUNS] = shell_object.runs
+    yield shell_object
+    shell_object.runs.clear()
 
 
 @pytest.fixture

@@ -164,7 +164,7 @@ def _judge(
     if not values:
         raise BadInputError("result", figure, "a figure that the result has: nothing was measured")
     middle, low, high = (float(end[0]) for end in interval(np.array([values], dtype=float)))
-    wanted = [
+    missing = [
         f"{words} {text(bound)}"
         for words, bound in (("at least", at_least), ("at most", at_most))
         if bound is not None
@@ -173,4 +173,4 @@ def _judge(
         return
     spread = f" ({text(low)} to {text(high)} over {len(values)})" if len(values) > 1 else ""
     replay = f"\nReplay: {result.command}" if result.command else ""
-    raise AssertionError(f"{figure}: {text(middle)}{spread}, wanted {' and '.join(wanted)}{replay}")
+    raise AssertionError(f"{figure}: {text(middle)}{spread}, wanted {' and '.join(missing)}{replay}")

@@ -664,9 +664,9 @@ def tc_import(
     from dragstrip.interop import scripts
 
     folder = None if sources is None else Path(sources)
-    given = {str(name): str(value) for name, value in (variables or {}).items()}
+    variables_given = {str(name): str(value) for name, value in (variables or {}).items()}
     try:
-        inputs = scripts.ScriptInputs(given, [str(word) for word in arguments], folder)
+        inputs = scripts.ScriptInputs(variables_given, [str(word) for word in arguments], folder)
         document = scripts.document(script, "script", inputs)
     except BadInputError as error:
         field, expected = scripts.python_words(error.field), scripts.python_words(error.expected)

@@ -138,9 +138,9 @@ def compare(
     if len(kernels) < 2:
         raise BadInputError("KERNEL", kernels[0], "two kernels or more", "command line")
     grid, source = read(None)
-    first, *others = study.releases(source, kernels)
+    first, *rest = study.releases(source, kernels)
     comparison = study.compare_kernels(
-        grid, source, first, others, only, workers, lambda step: say(step, err=True), with_simulator=False
+        grid, source, first, rest, only, workers, lambda step: say(step, err=True), with_simulator=False
     )
     if as_json:
         print_json(study.document(comparison))

@@ -124,7 +124,7 @@ def passport(
         raise BadInputError("ALGORITHM", None, "is missing; or --queue QUEUE", COMMAND_LINE)
     files = program or []
     if queue is not None:
-        others = {
+        refused_options = {
             "ALGORITHM": algorithm,
             "--path": path,
             "--program": program,
@@ -133,7 +133,7 @@ def passport(
             "--load": load,
             "--beside": second_engine,
         }
-        request = _queue_request(queue, quick, only, baseline, others)
+        request = _queue_request(queue, quick, only, baseline, refused_options)
     else:
         request = command.read_request(
             algorithm or "",
@@ -169,13 +169,13 @@ def passport(
 
 
 def _queue_request(
-    queue: str, quick: bool, only: str | None, baseline: Path | None, others: Mapping[str, object]
+    queue: str, quick: bool, only: str | None, baseline: Path | None, refused_options: Mapping[str, object]
 ) -> PassportRequest:
     """Read the request of a queue's passport; raises `BadInputError` for an option of an algorithm's."""
     from dragstrip.interop import scripts
     from dragstrip.studies.passport.queues.command import read_request
 
-    for name, value in others.items():
+    for name, value in refused_options.items():
         if value:
             raise BadInputError(
                 name, None, "is not for --queue, whose flows are those of RFC 7928", COMMAND_LINE

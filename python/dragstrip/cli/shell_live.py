@@ -18,5 +18,5 @@ def line(state: Mapping[str, Any]) -> str:
 
 def _way(name: str, way: Mapping[str, Any]) -> str:
     words = [f"{name} {quantity.rate(way['rate_bps'])}", f"queue {quantity.size(way['backlog_bytes'])}"]
-    words += [f"{what} {way[key]}" for key, what in (("drops", "dropped"), ("marks", "marked")) if way[key]]
+    words += [f"{verb} {way[key]}" for key, verb in (("drops", "dropped"), ("marks", "marked")) if way[key]]
     return ", ".join(words)

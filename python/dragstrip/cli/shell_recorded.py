@@ -87,8 +87,8 @@ class RealTime:
         from dragstrip.cli.shell_live import line
         from dragstrip.display.status_line import StatusLine
 
-        wanted = not (programs.interactive or self.as_json) if self.live is None else self.live
-        if not wanted or not StatusLine.possible():
+        is_live = not (programs.interactive or self.as_json) if self.live is None else self.live
+        if not is_live or not StatusLine.possible():
             yield None
             return
         status = StatusLine()

@@ -66,7 +66,7 @@ class Listing(list[dict[str, Any]]):
         from dragstrip.display import html
 
         fields = list(dict.fromkeys(field for row in self for field in row))
-        shown = [
+        fields = [
             field for field in fields if all(isinstance(row.get(field), str | int | float) for row in self)
         ]
-        return html.part("display/templates/listing_cell.html", fields=shown, rows=self)
+        return html.part("display/templates/listing_cell.html", fields=fields, rows=self)

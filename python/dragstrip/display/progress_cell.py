@@ -40,9 +40,9 @@ class ProgressCell:
             self._draw("")
 
     def _draw(self, content: str) -> None:
-        shown = {"text/html": content, "text/plain": ""}
+        bundle = {"text/html": content, "text/plain": ""}
         if self._handle is None:
             display = importlib.import_module("IPython.display").display
-            self._handle = display(shown, raw=True, display_id=True)
+            self._handle = display(bundle, raw=True, display_id=True)
         else:
-            self._handle.update(shown, raw=True)
+            self._handle.update(bundle, raw=True)

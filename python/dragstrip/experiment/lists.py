@@ -73,17 +73,17 @@ def paths() -> list[Row]:
     """Return the built-in paths, and the user's own."""
     from dragstrip.experiment import saved_paths
 
-    own: list[Row] = []
+    rows: list[Row] = []
     for name in saved_paths.names():
         try:
             saved = saved_paths.read(saved_paths.file_of(name))
         except BadInputError as error:  # one damaged file does not hide the others
-            own.append({"name": name, "about": f"cannot be read: {error.explanation}", "fields": []})
+            rows.append({"name": name, "about": f"cannot be read: {error.explanation}", "fields": []})
             continue
         fields = [[key, str(value)] for key, value in saved.options.items()]
         fields += [[key, "unknown"] for key, entry in saved.known.items() if entry.unknown]
-        own.append({"name": name, "about": f"your own: {saved.source}", "fields": fields})
-    return [*_rows_of("paths")(), *own]
+        rows.append({"name": name, "about": f"your own: {saved.source}", "fields": fields})
+    return [*_rows_of("paths")(), *rows]
 
 
 LISTS: dict[str, Callable[[], list[Row]]] = {

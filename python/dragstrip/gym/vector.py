@@ -128,9 +128,9 @@ class CongestionControlVector(VectorEnv[Floats, Any, NDArray[Any]]):
         figures = np.empty((self.num_envs, len(NAMES)), np.float64)
         flags = np.empty((self.num_envs, 3), np.uint8)
         last = np.empty(self._shape, np.float32) if self._same_step else None
-        given = numbers(actions)
+        values = numbers(actions)
         try:
-            ended = self._open.step(given, observations, figures, flags, last)
+            ended = self._open.step(values, observations, figures, flags, last)
         except _core.InputError as error:
             raise refused(error) from None
         rewards = rewards_of_batch(self._settings.reward, figures, PLACES)

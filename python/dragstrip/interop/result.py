@@ -318,9 +318,9 @@ class Result:
             return False
         pairs = zip(self._bundle.runs, other._bundle.runs, strict=True)
         return all(
-            recording_of(one).table(name).cast(recording_of(another).table(name).schema)
+            recording_of(left).table(name).cast(recording_of(another).table(name).schema)
             == recording_of(another).table(name)
-            for one, another in pairs
+            for left, another in pairs
             for name in TABLES
         )
 

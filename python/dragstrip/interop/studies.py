@@ -153,8 +153,10 @@ FIGURES = (
 def _figure(value: Any, text: Any) -> Cell:
     """Return a figure, with its interval as a note."""
     if isinstance(value, Mapping):
-        same = value["low"] == value["high"]
-        return Cell(text(value["value"]), "" if same else f"{text(value['low'])} to {text(value['high'])}")
+        is_point = value["low"] == value["high"]
+        return Cell(
+            text(value["value"]), "" if is_point else f"{text(value['low'])} to {text(value['high'])}"
+        )
     return Cell(text(value))
 
 
@@ -246,8 +248,8 @@ def sweep_html(answer: Any) -> str:
     drawn = drawing(scores, findings, layout, cells, fill, MAP_WIDTH)
     picture = sheet([(caption, drawn)], colours, MAP_WIDTH).replace(INK, "currentColor")
     picture = picture.replace(MUTED, "currentColor")
-    others = len(layout.facets) * len(findings.judged) - 1
-    more = f"{others} more maps: {answer['report']}" if others and answer["report"] else ""
+    hidden_maps = len(layout.facets) * len(findings.judged) - 1
+    more = f"{hidden_maps} more maps: {answer['report']}" if hidden_maps and answer["report"] else ""
     return cell(
         Markup(picture),  # noqa: S704 - our own SVG
         sentences(findings),

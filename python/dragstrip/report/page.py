@@ -157,8 +157,8 @@ def claims(bundle: Bundle) -> list[ClaimRow]:
 
 
 def _published(bundle: Bundle) -> PageFigure | None:
-    drawn = published.figure(bundle.claims, published.tolerances_of(bundle.experiment))
-    return None if drawn is None else page_figure(drawn)
+    figure = published.figure(bundle.claims, published.tolerances_of(bundle.experiment))
+    return None if figure is None else page_figure(figure)
 
 
 def claim(entry: Json, tolerance: Any) -> ClaimRow:

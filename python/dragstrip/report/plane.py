@@ -117,7 +117,7 @@ def _cloud(scatter: Scatter, cloud: Cloud) -> Iterator[str]:
 
 def _labels(scatter: Scatter) -> Iterator[str]:
     """Yield each point's name, above it on the side with room; a label that would hide another moves up."""
-    taken: list[tuple[float, float, float]] = []
+    boxes: list[tuple[float, float, float]] = []
     """Left end, right end and base line of the labels so far."""
     for cloud in sorted(scatter.clouds, key=lambda cloud: (cloud.middle[1], cloud.middle[0])):
         x, y = _x(scatter, cloud.middle[0]), _y(scatter, cloud.middle[1]) - ABOVE
@@ -126,10 +126,10 @@ def _labels(scatter: Scatter) -> Iterator[str]:
         left = x - BESIDE - width if leftwards else x + BESIDE
         while any(
             left < right and begins < left + width and abs(y - line) < LINE - 1
-            for begins, right, line in taken
+            for begins, right, line in boxes
         ):
             y -= 2
         if y < LINE:
             continue  # no room: the point's own text names it
-        taken.append((left, left + width, y))
+        boxes.append((left, left + width, y))
         yield _text(x - BESIDE if leftwards else x + BESIDE, y, cloud.label, "end" if leftwards else "start")

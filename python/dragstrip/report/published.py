@@ -65,9 +65,9 @@ def _bar(entry: Json, tolerance: Any) -> Bar | None:
     if ratio < 0:
         return None
     colour = COLOURS.get(str(entry.get("grade")), GREY)
-    shown = min(ratio, RATIO_MAX)
+    clipped = min(ratio, RATIO_MAX)
     return Bar(
-        str(entry.get("id")), colour, shown, max(0.0, low), min(high, RATIO_MAX), quantity.digits(ratio)
+        str(entry.get("id")), colour, clipped, max(0.0, low), min(high, RATIO_MAX), quantity.digits(ratio)
     )
 
 

@@ -100,13 +100,13 @@ def quantity_over_time(setup: Setup, curves: list[Curves], key: str) -> Figure |
     scale = next((scale for scale in _common_scales(setup, curves) if scale.key == key), None)
     if scale is None:
         return None
-    drawn = curves[:1] if key == "queue" and setup.together else curves
-    panel = _overlaid(setup, drawn, _ruled(setup, curves, scale))
+    visible = curves[:1] if key == "queue" and setup.together else curves
+    panel = _overlaid(setup, visible, _ruled(setup, curves, scale))
     title, _ = look.panel(key)
     return Figure(
         f"{key}-over-time",
         title,
-        f"{title} of {quantity.listing([entry.contender.title for entry in drawn])} over "
+        f"{title} of {quantity.listing([entry.contender.title for entry in visible])} over "
         f"{quantity.seconds(setup.end_s)}.",
         TimeLines(
             Axis("Time (s)", 0, setup.end_s, "s"), [panel], WIDTHS[0], 160, [*marks(setup), *moments(setup)]

@@ -81,10 +81,10 @@ def _time_lines(
         return None
     unit = unit_for(max(float(curve.y.max()) for _, curve, _ in flows), RATES)
     rates = [_stroke(flow, Curve(curve.x, curve.y / unit.divisor), step=True) for flow, curve, _ in flows]
-    others = [_stroke(flow, curve) for flow, _, curve in flows]
+    strokes = [_stroke(flow, curve) for flow, _, curve in flows]
     panels = [
         Panel(Axis(f"{rate_title} ({unit.name})", 0, _top(rates), unit.name), rates),
-        Panel(axis_of(others), others),
+        Panel(axis_of(strokes), strokes),
     ]
     listed = quantity.listing(list(dict.fromkeys(flow.title for flow, _, _ in flows)))
     return Figure(

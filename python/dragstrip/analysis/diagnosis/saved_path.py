@@ -20,23 +20,23 @@ def from_evidence(evidence: Evidence, race: Mapping[str, Any]) -> SavedPath:
     Raises `BadInputError` if they show no rate or no idle round trip.
     """
     options = {name: value for name, value in race.items() if name in PATH_OPTIONS}
-    known = {name: Knowledge(source="described") for name in options}
+    knowledge = {name: Knowledge(source="described") for name in options}
     if not any(name in options for name in CARRIERS):
         if not evidence.line_bps:
             raise _lacking("a file or an option that shows the rate (--rate)")
         options["rate"] = rate_words(evidence.line_bps)
-        known["rate"] = _knowledge(evidence.rate or evidence.floor, options["rate"])
+        knowledge["rate"] = _knowledge(evidence.rate or evidence.floor, options["rate"])
     if "path" not in options and "rtt" not in options:
         if evidence.idle is None:
             raise _lacking("a file or an option that shows the idle round trip (--rtt)")
         options["rtt"] = rtt_words(float(evidence.idle.value))
         bound = "at most" if evidence.idle_is_bound else None
-        known["rtt"] = _knowledge(evidence.idle, options["rtt"], bound)
+        knowledge["rtt"] = _knowledge(evidence.idle, options["rtt"], bound)
     queue = evidence.queue
     if "path" not in options and "queue" not in options and queue is not None and queue.words:
         options["queue"] = queue.words
-        known["queue"] = Knowledge(source=queue.source)
-    return SavedPath("", options, SOURCE, known)
+        knowledge["queue"] = Knowledge(source=queue.source)
+    return SavedPath("", options, SOURCE, knowledge)
 
 
 def _knowledge(fact: Fact | None, words: str, bound: str | None = None) -> Knowledge:

@@ -171,8 +171,8 @@ def classify(
 
 def _segments(flow: CapturedFlow) -> tuple[int, int]:
     """Return the full segments that a flow sent, and those that were lost."""
-    sent = int(np.maximum(1, np.ceil(flow.segments.bytes / flow.full_bytes)).sum())
-    return sent, int(np.ceil(flow.segments.lost_bytes / flow.full_bytes).sum())
+    packets_sent = int(np.maximum(1, np.ceil(flow.segments.bytes / flow.full_bytes)).sum())
+    return packets_sent, int(np.ceil(flow.segments.lost_bytes / flow.full_bytes).sum())
 
 
 def _without_judgement(

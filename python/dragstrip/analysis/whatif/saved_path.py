@@ -25,13 +25,13 @@ PROPERTIES: dict[str, tuple[str, ...]] = {
 def from_network(network: CandidatePaths, capture: str, source: str) -> SavedPath:
     """Return the path, with the ends of each property's interval, and what was assumed."""
     options = _options(network.middle)
-    known = {}
+    knowledge = {}
     for option in options:
         ends = dict(_ends(network, option))
         assumed = [text for text in network.assumed if text.startswith(_words(option))]
         reasons = "; ".join([f"inferred from {capture}", *assumed])
-        known[option] = Knowledge(ends.get("low"), ends.get("high"), reasons)
-    return SavedPath("", options, source, known)
+        knowledge[option] = Knowledge(ends.get("low"), ends.get("high"), reasons)
+    return SavedPath("", options, source, knowledge)
 
 
 def from_estimates(paths: Sequence[PathEstimate], source: str) -> SavedPath:

@@ -90,11 +90,11 @@ def _packets(file: Path) -> Iterator[Header]:
             content, place = content[HEAD:], 0
         at = 0
         while place == 0 and at + RECORD.size <= len(content):
-            seconds, fraction, kept, _length = RECORD.unpack_from(content, at)
-            if at + RECORD.size + kept > len(content):
+            seconds, fraction, captured_bytes, _length = RECORD.unpack_from(content, at)
+            if at + RECORD.size + captured_bytes > len(content):
                 break
-            frame = content[at + RECORD.size : at + RECORD.size + kept]
-            at += RECORD.size + kept
+            frame = content[at + RECORD.size : at + RECORD.size + captured_bytes]
+            at += RECORD.size + captured_bytes
             if (packet := _header(seconds * 10**9 + fraction, frame)) is not None:
                 yield packet
                 count += 1
@@ -186,7 +186,7 @@ def _by_echoes(
         _, answer, third_ns = handshake
         earlier_ns = third_ns - answer.at_ns
         opening = [replace(packet, at_ns=packet.at_ns - earlier_ns) for packet in opening]
-    seen: dict[int, int] = defaultdict(int)
+    counts: dict[int, int] = defaultdict(int)
     moved: list[Header] = []
     # In the order in which they were sent: on their way here packets overtake each other.
     for packet in sorted(forth, key=_sent):
@@ -196,8 +196,8 @@ def _by_echoes(
         times = passed.get(echo, ())
         if not times:
             continue
-        number = seen[echo]
-        seen[echo] += 1
+        number = counts[echo]
+        counts[echo] += 1
         moved.append(replace(packet, at_ns=times[number * len(times) // echoing[echo]]))
     return opening + _with_lost(moved)
 
@@ -245,7 +245,7 @@ def _with_lost(forth: Sequence[Header]) -> list[Header]:
     for packet in forth:
         if packet.data_bytes:
             arrivals[packet.seq].append(packet)
-    lost: dict[int, list[Header]] = defaultdict(list)
+    losses: dict[int, list[Header]] = defaultdict(list)
     full = max((packet.data_bytes for packet in forth), default=0)
     for place, begin, _ in _holes(forth):
         behind = forth[place]
@@ -255,11 +255,11 @@ def _with_lost(forth: Sequence[Header]) -> list[Header]:
             fills = [fill for fill in arrivals.get(at, ()) if fill.at_ns > behind.at_ns]
             if fills:
                 size = min(size, fills[0].data_bytes)
-                lost[place].append(_copy(behind, at, size))
+                losses[place].append(_copy(behind, at, size))
             at, pieces = (at + size) % SEQUENCES, pieces + 1
     whole: list[Header] = []
     for place, packet in enumerate(forth):
-        whole += lost.get(place, ())
+        whole += losses.get(place, ())
         whole.append(packet)
     return whole
 

@@ -170,9 +170,9 @@ def at_sender(flow: FlowEvidence) -> FlowEvidence | None:
         moved = read(file, None)
     if moved.path.place != "sender" or (flow.path.place == "sender" and not _has_waited(moved)):
         return None
-    named = {name: flow.inspect_row[name] for name in ("flow", "label")}
+    identity = {name: flow.inspect_row[name] for name in ("flow", "label")}
     path = replace(moved.path, file=str(flow.file), flow=flow.path.flow)
-    row = {**moved.inspect_row, **named}
+    row = {**moved.inspect_row, **identity}
     return replace(moved, file=flow.file, inspect_row=row, path=path, other_flows=flow.other_flows)
 
 
@@ -344,8 +344,8 @@ def predicted(
 
 def raced_options(inferred: Options, changes: Options) -> Options:
     """Return the options of `compare` for the races: of a path by name all but the hosts' are its own."""
-    kept = HOSTS if "path" in changes else inferred.keys()
-    return {**{name: value for name, value in inferred.items() if name in kept}, **changes}
+    fixed_names = HOSTS if "path" in changes else inferred.keys()
+    return {**{name: value for name, value in inferred.items() if name in fixed_names}, **changes}
 
 
 def _variants(networks: Sequence[CandidatePath], duration_s: float, changes: Options) -> list[Options]:

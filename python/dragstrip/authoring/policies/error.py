@@ -33,8 +33,8 @@ def measured(
     deviation = np.array(policy.get("deviation") or np.ones(len(bounds)))
     # Half of them close to the mean, where a sender usually is.
     spread = np.where(np.arange(DRAWS) % 2 == 0, 1.0, SPREAD)[:, None]
-    drawn = mean + deviation * spread * draws.standard_normal((DRAWS, len(bounds)))
-    observations = np.clip(drawn, low, high)
+    candidates = mean + deviation * spread * draws.standard_normal((DRAWS, len(bounds)))
+    observations = np.clip(candidates, low, high)
     whole = np.floor(observations * ONE).astype(np.int64)
     differences = np.empty(DRAWS)
     for number, row in enumerate(whole.tolist()):

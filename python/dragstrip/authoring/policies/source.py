@@ -208,12 +208,12 @@ def _array(kind: str, name: str, values: Sequence[int]) -> str:
 def _action_lines(policy: Mapping[str, Any]) -> list[str]:
     """C lines of the function `apply`: rate in bytes/s or window in packets after an action."""
     delta = round(policy.get("delta", 0.025) * (1 << RATE_PLACES))
-    one = f"(1LL << {RATE_PLACES})"
+    unit = f"(1LL << {RATE_PLACES})"
     bodies = {
         "rate_factor": (
             f"\t__s64 change = action * {delta}LL >> {PLACES};\n\n"
-            f"\tif (action >= 0)\n\t\treturn now * ({one} + change) >> {RATE_PLACES};\n"
-            f"\treturn (now << {RATE_PLACES}) / ({one} - change);"
+            f"\tif (action >= 0)\n\t\treturn now * ({unit} + change) >> {RATE_PLACES};\n"
+            f"\treturn (now << {RATE_PLACES}) / ({unit} - change);"
         ),
         "rate": f"\treturn action >> {PLACES + 3};",
         "window": f"\treturn (action + {ONE // 2}) >> {PLACES};",

@@ -167,15 +167,15 @@ def _ask(
             closing = files.enter_context(os.fdopen(target, "wb"))
             request["recorder"]["live"] = target
             numbers.append(target)
-        asked = files.enter_context(_memory("request", json.dumps(request).encode()))
+        request_file = files.enter_context(_memory("request", json.dumps(request).encode()))
         answer = files.enter_context(_memory("answer"))
-        words = [*words, f"request={asked}", f"answer={answer}", f"parent={os.getpid()}"]
+        words = [*words, f"request={request_file}", f"answer={answer}", f"parent={os.getpid()}"]
         if streams is None:
             files.enter_context(_patient())
         places = _places(programs, streams)
         process = subprocess.Popen(  # noqa: S603
             words,
-            pass_fds=(asked, answer, *numbers),
+            pass_fds=(request_file, answer, *numbers),
             cwd=programs.folder,
             stdin=places[0],
             stdout=places[1],
@@ -284,7 +284,7 @@ def reasons(outcome: Mapping[str, Any]) -> list[str]:
         if lateness["p99_ns"] > LATE_NS:
             late_ms = lateness["p99_ns"] / 1e6
             marks.append(f"{name}: one packet in a hundred left {late_ms:.2f} ms late or later")
-        for key, who in (("device_drops", "before"), ("refused", "behind")):
+        for key, side in (("device_drops", "before"), ("refused", "behind")):
             if direction[key]:
-                marks.append(f"{name}: {direction[key]} packets were lost {who} the path")
+                marks.append(f"{name}: {direction[key]} packets were lost {side} the path")
     return marks

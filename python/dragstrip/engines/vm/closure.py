@@ -146,15 +146,15 @@ class Closure:
             if link is None:
                 break
             at = _normal(link.parent / links[str(link)] / at.relative_to(link))
-        taken = next((parent for parent in (at, *at.parents) if self._is_file(parent)), None)
+        file_above = next((parent for parent in (at, *at.parents) if self._is_file(parent)), None)
         if RUNNING.fullmatch(str(at)):
             expected = "a place outside /dev, /proc and /sys, which the guest makes itself"
         elif not is_folder and (place.endswith("/") or at == Path("/")):
             expected = "a PLACE that names the file, such as /srv/site.conf"
         elif not is_folder and self._is_folder(at):
             expected = f"another PLACE: {at} is a folder in the guest"
-        elif taken is not None:
-            expected = f"another PLACE: {taken} is a file in the guest"
+        elif file_above is not None:
+            expected = f"another PLACE: {file_above} is a file in the guest"
         else:
             return at
         raise BadInputError("--file", text, expected, "command line")
@@ -492,8 +492,8 @@ def _configured(file: Path, depth: int = 0) -> list[str]:
         if word == "include":
             pattern = rest.strip()
             base = file.parent if not pattern.startswith("/") else Path("/")
-            for other in sorted(base.glob(pattern.lstrip("/"))):
-                folders += _configured(other, depth + 1)
+            for module in sorted(base.glob(pattern.lstrip("/"))):
+                folders += _configured(module, depth + 1)
         elif word.startswith("/"):
             folders.append(word)
     return folders

@@ -159,10 +159,10 @@ def _unmarked(scenario: Json, options: Options) -> list[Refusal]:
 
     if not kernel.kernels():
         return []
-    used = kernel.find_kernel(options.get("kernel"))
-    if not used.package or MARKING in {file.stem for file in used.modules}:
+    booted = kernel.find_kernel(options.get("kernel"))
+    if not booted.package or MARKING in {file.stem for file in booted.modules}:
         return []
-    expected = f"a kernel with {MARKING}: `dragstrip kernel fetch` takes {used.name} in again"
+    expected = f"a kernel with {MARKING}: `dragstrip kernel fetch` takes {booted.name} in again"
     marked = [link["name"] for link in scenario["links"] if looks_at_marks(link.get("qdisc") or {})]
     return [Refusal(f"link {name}: queue", "a filter by mark", expected) for name in marked]
 

@@ -259,13 +259,13 @@ class Shell:
         place = None if out is None else Path(out)
         if place is not None:
             expect_empty_folder("out", place)
-        given = stdin.encode() if isinstance(stdin, str) else stdin
+        input_bytes = stdin.encode() if isinstance(stdin, str) else stdin
         if self.engine == VIRTUAL:
-            ending = self._in_guest(command, given, fetch, capture, place)
+            ending = self._in_guest(command, input_bytes, fetch, capture, place)
         else:
             if capture is not None:
                 raise BadInputError("capture", None, f"is for engine {VIRTUAL}")
-            ending = self._in_real_time(command, given, fetch)
+            ending = self._in_real_time(command, input_bytes, fetch)
         if place is not None:
             write(ending, place)
         self.runs.append(ShellRun(ending))

@@ -78,13 +78,13 @@ def followed(
 def _flatten(commands: Sequence[Emitted], result: FollowedScript) -> None:
     commands = _without_deleted(commands)
     lines: list[str] = []
-    seen: set[tuple[Position, tuple[str, ...]]] = set()
+    positions: set[tuple[Position, tuple[str, ...]]] = set()
     for command in commands:
         texts = tuple(word.text for word in command.words)
         if not command.queues:
-            if (command.words[0].position, texts) in seen:
+            if (command.words[0].position, texts) in positions:
                 continue
-            seen.add((command.words[0].position, texts))
+            positions.add((command.words[0].position, texts))
         result.words.append(texts)
         parts: list[str] = []
         for at, word in enumerate(command.words):
@@ -99,16 +99,16 @@ def _flatten(commands: Sequence[Emitted], result: FollowedScript) -> None:
 
 def _without_deleted(commands: Sequence[Emitted]) -> list[Emitted]:
     """Return the commands without those for interfaces that the script deletes later."""
-    kept: list[Emitted | None] = []
+    emitted: list[Emitted | None] = []
     places: dict[str, list[int]] = {}
     for command in commands:
         if match := _DELETED.search(" ".join(word.text for word in command.words)):
             for place in places.pop(match[1], []):
-                kept[place] = None
+                emitted[place] = None
         elif command.queues:
-            places.setdefault(_device(command), []).append(len(kept))
-        kept.append(command)
-    return [command for command in kept if command is not None]
+            places.setdefault(_device(command), []).append(len(emitted))
+        emitted.append(command)
+    return [command for command in emitted if command is not None]
 
 
 def _device(command: Emitted) -> str:

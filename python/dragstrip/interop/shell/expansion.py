@@ -406,8 +406,8 @@ class Expander(ABC):
         else:
             return [word]
         self.charge(len(texts))
-        made = [f"{before}{text}{behind}" for text in texts]
-        return [ShellWord((Text(text, False),), word.line, word.text) for text in made]
+        expanded = [f"{before}{text}{behind}" for text in texts]
+        return [ShellWord((Text(text, False),), word.line, word.text) for text in expanded]
 
     def _split(self, word: ShellWord, fields: list[Expanded]) -> None:
         place = Position(self.source, word.line)

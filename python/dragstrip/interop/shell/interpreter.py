@@ -570,11 +570,11 @@ class Interpreter(Recorder):
         self, name: str, text: str, constant: bool, index: str | None = None, adds: bool = False
     ) -> None:
         """Set a variable, unless a given value stands in the place of this one."""
-        given = self.given.get(name)
+        answer = self.given.get(name)
         gap = self.gap_of(text)
-        if given is not None and index is None and (constant or gap) and not (adds and not gap):
+        if answer is not None and index is None and (constant or gap) and not (adds and not gap):
             self.used.add(name)
-            self.assign(name, given)
+            self.assign(name, answer)
             return
         if gap and index is None and len(text) == 1 and not re.fullmatch(r"[A-Za-z_]\w*", gap.key):
             # The variable is the shortest name for it.
@@ -686,8 +686,8 @@ def _behind(word: ShellWord, length: int) -> ShellWord:
         first = parts[0]
         if not isinstance(first, Text) or first.quoted:
             break
-        taken = first.text[:length]
-        length -= len(taken)
-        rest = first.text[len(taken) :]
+        value = first.text[:length]
+        length -= len(value)
+        rest = first.text[len(value) :]
         parts = [Text(rest, False), *parts[1:]] if rest else parts[1:]
     return ShellWord(tuple(parts), word.line, word.text)

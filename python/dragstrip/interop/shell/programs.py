@@ -57,12 +57,12 @@ def seq(words: Sequence[str], text: str) -> tuple[str, int] | None:
     numbers = [arithmetic.integer(word) for word in words]
     if not 1 <= len(numbers) <= 3 or None in numbers:
         return None
-    known = [number for number in numbers if number is not None]
-    first = known[0] if len(known) > 1 else 1
-    step = known[1] if len(known) == 3 else 1
-    if step == 0 or abs(known[-1] - first) // abs(step) >= LINES_MAX:
+    positions = [number for number in numbers if number is not None]
+    first = positions[0] if len(positions) > 1 else 1
+    step = positions[1] if len(positions) == 3 else 1
+    if step == 0 or abs(positions[-1] - first) // abs(step) >= LINES_MAX:
         return None
-    last = known[-1] + (1 if step > 0 else -1)
+    last = positions[-1] + (1 if step > 0 else -1)
     return "".join(f"{number}\n" for number in range(first, last, step)), 0
 
 
@@ -89,8 +89,10 @@ def cut(words: Sequence[str], text: str) -> tuple[str, int] | None:
             lines.append(line)
             continue
         pieces = line.split(separator) if "f" in options else list(line)
-        kept = [piece for at, piece in enumerate(pieces, 1) if any(low <= at <= high for low, high in places)]
-        lines.append((separator if "f" in options else "").join(kept))
+        selected_pieces = [
+            piece for at, piece in enumerate(pieces, 1) if any(low <= at <= high for low, high in places)
+        ]
+        lines.append((separator if "f" in options else "").join(selected_pieces))
     return "".join(f"{line}\n" for line in lines), 0
 
 
@@ -196,11 +198,11 @@ def grep(words: Sequence[str], text: str) -> tuple[str, int] | None:
         return "", 1
     if compiled is None or any(len(line) > LINE_MAX for line in lines):
         return None
-    kept = [line for line in lines if bool(compiled.search(line)) != ("v" in flags)]
+    matching = [line for line in lines if bool(compiled.search(line)) != ("v" in flags)]
     if "o" in flags:
-        kept = [match for line in kept for match in compiled.findall(line) if match]
-    output = f"{len(kept)}\n" if "c" in flags else "".join(f"{line}\n" for line in kept)
-    return "" if "q" in flags else output, int(not kept)
+        matching = [match for line in matching for match in compiled.findall(line) if match]
+    output = f"{len(matching)}\n" if "c" in flags else "".join(f"{line}\n" for line in matching)
+    return "" if "q" in flags else output, int(not matching)
 
 
 def sed(words: Sequence[str], text: str) -> tuple[str, int] | None:

@@ -100,8 +100,8 @@ class Recorder(Ways):
             return ""
         if path in ("/dev/urandom", "/dev/random"):
             return DRAWN
-        if (given := self.answer_for(f"cat {path}")) is not None:
-            return given
+        if (answer := self.answer_for(f"cat {path}")) is not None:
+            return answer
         return self.gap(UNKNOWN, f"$(cat {text})", f"cat {self.shown(path)}")
 
     def write(self, text: str) -> None:
@@ -143,8 +143,8 @@ class Recorder(Ways):
 
     def _unknown_text(self, words: list[str], match: re.Match[str] | None) -> bool:
         gap = self.gap_of(match[0], (UNKNOWN, UNSET)) if match else None
-        if (given := self.answer_for(" ".join(words))) is not None:
-            self.answer(given)
+        if (answer := self.answer_for(" ".join(words))) is not None:
+            self.answer(answer)
             return True
         text = self.shown(" ".join(words))
         if gap is not None and words[0] in ("expr", "cut", "tr", "head", "tail", "bc"):
@@ -181,9 +181,9 @@ class Recorder(Ways):
         if gap and any(text in ("qdisc", "class", "filter") for text in texts[1:6]):
             self.refuse(gap)
         shown = self.shown(" ".join(texts))
-        if (given := self.answer_for(shown)) is not None:
+        if (answer := self.answer_for(shown)) is not None:
             self.queried.append((self.line_of(fields[0].position), shown))
-            self.answer(given)
+            self.answer(answer)
             return
         if program in ("sudo", "doas") and at < len(texts) and inner in self.state.functions:
             self.call(inner, fields[at + 1 :])
@@ -256,8 +256,8 @@ class Recorder(Ways):
         verb = words[1] if len(words) > 1 else "show"
         if lists(texts):
             shown = self.shown(" ".join(texts))
-            if (given := self.answer_for(shown)) is not None:
-                self.answer(given)
+            if (answer := self.answer_for(shown)) is not None:
+                self.answer(answer)
                 return
             if words[0][:1] in ("c", "f") and not any(
                 command.counts and any(word.text == words[0] for word in command.words)
@@ -295,8 +295,8 @@ class Recorder(Ways):
             self.write(name + "\n")
             self.end(None, self.gap_of(name))
             return
-        if (given := self.answer_for(f"command -v {name}")) is not None:
-            self.answer(given)
+        if (answer := self.answer_for(f"command -v {name}")) is not None:
+            self.answer(answer)
             return
         self.write(f"{name}\n")
         self.end(0)

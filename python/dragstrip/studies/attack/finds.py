@@ -55,8 +55,8 @@ class SearchRequest:
 
     def trial(self, goal: Goal) -> Trial:
         """Return the goal on the path that is asked for."""
-        stated: dict[str, Any] = dict(self.path)
-        return Trial(goal, self.algorithm, replace(goal.path, **stated), self.seed, self.programs)
+        options: dict[str, Any] = dict(self.path)
+        return Trial(goal, self.algorithm, replace(goal.path, **options), self.seed, self.programs)
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,8 @@ def on_path(name: str, options: Mapping[str, str | None]) -> tuple[dict[str, str
         expected = f"a path with a constant rate and a round-trip time (it has no {' and no '.join(lacking)})"
         raise BadInputError("--path", name, expected, "command line")
     figures = {figure: table[figure] for figure in PATH_FIGURES if figure in table}
-    given = {option: value for option, value in options.items() if value is not None}
-    return figures | given, [figure for figure in table if figure not in PATH_FIGURES]
+    options_set = {option: value for option, value in options.items() if value is not None}
+    return figures | options_set, [figure for figure in table if figure not in PATH_FIGURES]
 
 
 def _valid_word(option: str, word: str, valid_words: Sequence[str]) -> str:

@@ -78,8 +78,8 @@ def read(file: Path) -> dict[str, Any]:
 
 def expect_same_passport(file: Path, folder: Path) -> None:
     """Raise `BadInputError` for a folder that has another passport than this file."""
-    kept = folder / passport.JSON
-    if kept.is_file() and kept.read_bytes() != file.read_bytes():
+    stored = folder / passport.JSON
+    if stored.is_file() and stored.read_bytes() != file.read_bytes():
         expected = f"a folder without another passport: its {passport.JSON} is not {file}"
         raise BadInputError("--out", str(folder), expected, "command line")
 

@@ -102,8 +102,8 @@ def markdown(document: Mapping[str, Any]) -> str:
             clause["question"],
             "",
         ]
-        counted = f" ({plural(len(clause['rows']), 'row')})" if clause["rows"] else ""
-        lines += [f"Verdict: **{clause['verdict']}**{counted}."]
+        row_count = f" ({plural(len(clause['rows']), 'row')})" if clause["rows"] else ""
+        lines += [f"Verdict: **{clause['verdict']}**{row_count}."]
         if clause["ranges"]:
             lines += ["", ranges.text(clause["ranges"])]
         lines += _markdown_rows(clause)
@@ -149,8 +149,8 @@ def appendix(document: Mapping[str, Any]) -> str:
     blocks = [_block(part) for part in parts]
     for clause in document["clauses"]:
         head = f"Section {clause['number']}, {clause['title']} ({clause['level']})"
-        counted = f", {plural(len(clause['rows']), 'row')}" if clause["rows"] else ""
-        body = [f"{clause['question']} Verdict: {clause['verdict']}{counted}."]
+        row_count = f", {plural(len(clause['rows']), 'row')}" if clause["rows"] else ""
+        body = [f"{clause['question']} Verdict: {clause['verdict']}{row_count}."]
         items = [
             f"{row['id']}: {row['measure']} {figure(row)}; {row['verdict']} ({row['rule']})."
             for row in [*clause["against"][:SHOWN], *clause["telling"]]

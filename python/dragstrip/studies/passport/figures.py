@@ -212,8 +212,8 @@ def _recovery(summary: Summary, scenario: Scenario) -> float | None:
 
 def _wasted(summary: Summary, scenario: Scenario) -> float | None:
     flows = subjects(summary, scenario)
-    sent = sum(flow["segments_sent"] for flow in flows) * PAYLOAD_BYTES
-    return max(0.0, 1 - sum(flow["bytes_received"] for flow in flows) / sent) if sent else None
+    bytes_sent = sum(flow["segments_sent"] for flow in flows) * PAYLOAD_BYTES
+    return max(0.0, 1 - sum(flow["bytes_received"] for flow in flows) / bytes_sent) if bytes_sent else None
 
 
 GOODPUT = RowFigure("goodput", "Mbit/s", True, _goodput, "sum of the algorithm's flows[].goodput_bps")

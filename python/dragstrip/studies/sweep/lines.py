@@ -44,7 +44,7 @@ def line_panels(findings: Findings, layout: Layout) -> list[LinePanel]:
     """Return the plots over the first axis of the map that is a number; none if there is none or too many."""
     if layout.sampled or findings.axis is None:
         return []
-    for factor, other in ((layout.x, layout.y), (layout.y, layout.x)):
+    for factor, other_factor in ((layout.x, layout.y), (layout.y, layout.x)):
         if factor is None:
             continue
         levels = list(dict.fromkeys(cell[factor] for cell in findings.cells))
@@ -54,12 +54,12 @@ def line_panels(findings: Findings, layout: Layout) -> list[LinePanel]:
         order = dict(zip(map(repr, levels), values, strict=True))
         panels = [
             LinePanel(
-                ", ".join(f"{path} {value}" for path, value in {**settings, **named}.items()),
+                ", ".join(f"{path} {value}" for path, value in {**settings, **level_name}.items()),
                 factor,
                 sorted(members, key=lambda cell: order[repr(findings.cells[cell][factor])]),
             )
             for settings, cells in layout.facets
-            for named, members in _by_level(findings, cells, other)
+            for level_name, members in _by_level(findings, cells, other_factor)
         ]
         return panels if len(panels) <= PANELS_MAX else []
     return []

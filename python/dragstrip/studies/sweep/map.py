@@ -151,10 +151,10 @@ def _levels(axis: SweepAxis) -> str:
 
 def headline(findings: Findings, name: str) -> str:
     """Return a line such as `Most goodput: bbr, among the best on 46 of 48 paths; then cubic, 33.`."""
-    first, *others = ranking(findings, name)
+    first, *rivals = ranking(findings, name)
     words = f"{title(findings, name)}: {first.contender}, among the best on {first.best_or_tied:,} of "
     words += f"{len(findings.cells):,} path{'s' * (len(findings.cells) != 1)}"
-    return f"{words}; then {others[0].contender}, {others[0].best_or_tied:,}." if others else f"{words}."
+    return f"{words}; then {rivals[0].contender}, {rivals[0].best_or_tied:,}." if rivals else f"{words}."
 
 
 def answer(findings: Findings) -> list[str]:
@@ -214,9 +214,9 @@ def _sections(
             maps(winners(judged, findings, colours), {}),
             harm_scale(findings) if name == "harm" else Markup(""),
             [
-                drawn
+                picture
                 for at, contender in enumerate(findings.contenders if name == "harm" else [])
-                for drawn in maps(shades(judged, at), {"by": contender})
+                for picture in maps(shades(judged, at), {"by": contender})
             ],
             [
                 _Map(

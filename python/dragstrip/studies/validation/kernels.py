@@ -320,8 +320,8 @@ def page(comparison: KernelComparison, file: Path) -> None:
     """Write the page of documentation."""
     columns = comparison.columns
     cells_count = len(columns[0][1])
-    others = ",".join(comparison.comparisons)
-    parts = [HEAD.format(first=comparison.first, others=others, file=file.name, cells=cells_count)]
+    names = ",".join(comparison.comparisons)
+    parts = [HEAD.format(first=comparison.first, others=names, file=file.name, cells=cells_count)]
     parts.append(f"| within the limit | {' | '.join(title for title, _ in columns)} |")
     parts.append("|---|" + "---|" * len(columns))
     tables = [{title: f"{k} of {n}" for title, k, n in comparison.standings(cells)} for _, cells in columns]

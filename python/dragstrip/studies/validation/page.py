@@ -59,8 +59,8 @@ def _standings(agreement: Agreement, stochastic: bool) -> Table:
     rows = []
     for row in agreement.standings(stochastic):
         look = ("good" if row.reached else "bad") if row.quantity.judged else ""
-        within = Cell(row.count_text, number=False, look=look)
-        rows.append((row.quantity.title, row.target, within, f"{row.median:.3g}", f"{row.worst:.3g}"))
+        count_cell = Cell(row.count_text, number=False, look=look)
+        rows.append((row.quantity.title, row.target, count_cell, f"{row.median:.3g}", f"{row.worst:.3g}"))
     return text_table(STANDING_HEADS, rows)
 
 
