@@ -173,7 +173,7 @@ pub type Agent = agent::Agent<Algorithm>;
 
 /// The error of a policy whose inner algorithm is wrong.
 fn not_within(error: UnknownAlgorithm) -> Misread {
-    let (found, expected) = match error {
+    let (value, expected) = match error {
         UnknownAlgorithm::Name { name, nearest } => {
             (format!("inner: {name:?}"), format!("a congestion control, such as {nearest}"))
         }
@@ -181,7 +181,7 @@ fn not_within(error: UnknownAlgorithm) -> Misread {
             (format!("inner_options: {parameter:?}"), expected)
         }
     };
-    Misread { at: Position { line: 1, column: 1 }, found, expected }
+    Misread { at: Position { line: 1, column: 1 }, value, expected }
 }
 
 /// A text of a scenario that defines an algorithm.

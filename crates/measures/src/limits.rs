@@ -83,9 +83,9 @@ impl Measured {
                 spent_ns[name] += span;
             }
         }
-        let spent = names.iter().map(String::as_str).zip(spent_ns);
-        let spent = spent.filter(|(name, span)| !name.is_empty() && *span > 0);
-        Ok(spent.map(|(name, span)| (name, span as f64 / 1e9)).collect())
+        let durations = names.iter().map(String::as_str).zip(spent_ns);
+        let durations = durations.filter(|(name, span)| !name.is_empty() && *span > 0);
+        Ok(durations.map(|(name, span)| (name, span as f64 / 1e9)).collect())
     }
 
     /// For how long what limited a flow, s. A flow without a sample has none.
@@ -140,8 +140,8 @@ impl Measured {
         window: &Window,
         limit: &str,
     ) -> Result<Option<f64>, MissingColumn> {
-        let spent = self.limited_s(place, window)?;
-        Ok((!spent.is_empty()).then(|| spent.get(limit).copied().unwrap_or(0.0)))
+        let durations = self.limited_s(place, window)?;
+        Ok((!durations.is_empty()).then(|| durations.get(limit).copied().unwrap_or(0.0)))
     }
 
     /// The seconds of some states; none for a flow without samples.
@@ -151,9 +151,9 @@ impl Measured {
         window: &Window,
         states: &[&str],
     ) -> Result<Option<f64>, MissingColumn> {
-        let spent = self.state_s(place, window)?;
-        let of = |state: &&str| spent.get(*state).copied().unwrap_or(0.0);
-        Ok((!spent.is_empty()).then(|| states.iter().map(of).sum()))
+        let durations = self.state_s(place, window)?;
+        let of = |state: &&str| durations.get(*state).copied().unwrap_or(0.0);
+        Ok((!durations.is_empty()).then(|| states.iter().map(of).sum()))
     }
 
     /// Seconds in slow start.

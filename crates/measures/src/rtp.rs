@@ -169,7 +169,7 @@ impl Measured {
         Ok(complete.map(|row| (arrived[row] - times[row]) as f64 / 1e6).collect())
     }
 
-    /// When the congestion circuit breaker trips (RFC 8083 §4.3): the sending rate is more than ten times what TCP would get
+    /// Time at which the congestion circuit breaker trips (RFC 8083 §4.3): the sending rate is more than ten times what TCP would get
     /// by its simplified equation, s/(R·sqrt(2p/3)), over `CB_INTERVAL` reports.
     fn breaker_s(
         &self,

@@ -25,7 +25,7 @@ pub fn policy_facts<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyA
     panic::caught("a policy", || {
         let policy = Policy::parse(text);
         let policy =
-            policy.map_err(|it| InputError::new_err((it.at.to_string(), it.found, it.expected)))?;
+            policy.map_err(|it| InputError::new_err((it.at.to_string(), it.value, it.expected)))?;
         let (low, high, choices) = policy.action.bounds();
         let facts = serde_json::json!({
             "low": low,

@@ -62,7 +62,7 @@ fn check_program(text: &str) -> PyResult<()> {
     panic::caught(text, || {
         let read = dragstrip_cc::Text::parse(text);
         let wrong = |it: dragstrip_cc::program::Misread| {
-            InputError::new_err((it.at.to_string(), it.found, it.expected))
+            InputError::new_err((it.at.to_string(), it.value, it.expected))
         };
         read.map(|_| ()).map_err(wrong)
     })

@@ -13,7 +13,7 @@ pub(crate) struct Packet {
     pub sent_ns: u64,
     /// `NEVER` until it arrives.
     pub arrived_ns: u64,
-    /// When a report first lacked it; `NEVER` before.
+    /// Time of the first report that lacked it; `NEVER` before.
     pub missing_ns: u64,
     /// Row of its frame.
     pub row: usize,

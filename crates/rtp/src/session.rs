@@ -16,7 +16,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// A frame as the encoder hands it over. Times are ns.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
-    /// When it is captured.
+    /// Time of its capture.
     pub captured_ns: u64,
     /// Its bytes, headers of RTP included.
     pub bytes: u32,
@@ -32,7 +32,7 @@ pub struct Frame {
     pub queue_delay_ns: u64,
 }
 
-/// Where a session's frames, packets and reports go.
+/// Receiver of a session's frames, packets and reports.
 pub trait Outlet {
     /// Takes a frame; returns the number that `packet` calls it by.
     fn frame(&mut self, frame: &Frame) -> usize;

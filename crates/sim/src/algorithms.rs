@@ -19,7 +19,7 @@ pub(crate) fn programs(scenario: &Scenario) -> Result<Programs<'_>, SetupError> 
         let program = Text::parse(text).map_err(|misread| {
             problem(
                 format!("programs.{name}:{}", misread.at),
-                format!("got {}, expected {}", misread.found, misread.expected),
+                format!("got {}, expected {}", misread.value, misread.expected),
             )
         })?;
         Ok((name.as_str(), program))

@@ -55,7 +55,7 @@ fn python() -> String {
     }
     text.push_str(
         ")\n\"\"\"All of them, in the order of help.\"\"\"\n\n\n\
-         class RaceOptions(TypedDict, total=False):\n    \"\"\"What `dragstrip.compare` takes beside the algorithms.\"\"\"\n\n",
+         class RaceOptions(TypedDict, total=False):\n    \"\"\"Keyword arguments of `dragstrip.compare` beside the algorithms.\"\"\"\n\n",
     );
     for option in OPTIONS {
         let kind = match option.takes {

@@ -1,4 +1,4 @@
-"""Where objects of lower layers find what draws them for a notebook."""
+"""Registry of the functions that draw objects of lower layers for a notebook."""
 
 from __future__ import annotations
 

@@ -390,7 +390,7 @@ OPTIONS: tuple[RaceOption, ...] = (
 
 
 class RaceOptions(TypedDict, total=False):
-    """What `dragstrip.compare` takes beside the algorithms."""
+    """Keyword arguments of `dragstrip.compare` beside the algorithms."""
 
     path: str | Path | None
     """A path by name, such as 'home DSL' (dragstrip list --paths)."""

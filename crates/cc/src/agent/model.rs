@@ -10,8 +10,8 @@ const NODES_MAX: usize = 4_096;
 /// A wrong part of a model, and what would be right.
 type Wrong = (String, String);
 
-const fn wrong(found: String, expected: String) -> Wrong {
-    (found, expected)
+const fn wrong(value: String, expected: String) -> Wrong {
+    (value, expected)
 }
 
 /// Source of a policy's actions.
@@ -213,8 +213,8 @@ fn result(outputs: &[f64], choices: bool) -> Option<f64> {
 /// Links lead forward, so that every walk ends.
 fn check_tree(nodes: &[Node], inputs: usize) -> Result<(), Wrong> {
     if nodes.is_empty() || nodes.len() > NODES_MAX {
-        let found = format!("model.tree: {} nodes", nodes.len());
-        return Err(wrong(found, format!("1 to {NODES_MAX}")));
+        let value = format!("model.tree: {} nodes", nodes.len());
+        return Err(wrong(value, format!("1 to {NODES_MAX}")));
     }
     for (index, node) in nodes.iter().enumerate() {
         match node {

@@ -107,17 +107,17 @@ impl Policy {
     pub fn parse(text: &str) -> Result<Self, Misread> {
         let start = Position { line: 1, column: 1 };
         if text.len() > POLICY_MAX {
-            let found = format!("a text of {} bytes", text.len());
-            return Err(Misread { at: start, found, expected: format!("at most {POLICY_MAX}") });
+            let value = format!("a text of {} bytes", text.len());
+            return Err(Misread { at: start, value, expected: format!("at most {POLICY_MAX}") });
         }
         let mut policy: Self = serde_json::from_str(text).map_err(|error| {
             let place = |number: usize| u16::try_from(number.max(1)).unwrap_or(u16::MAX);
             let at = Position { line: place(error.line()), column: place(error.column()) };
             let message = error.to_string();
-            let found = message.split(" at line ").next().unwrap_or_default().to_owned();
-            Misread { at, found, expected: "a policy (docs/how-to/learning.md)".to_owned() }
+            let value = message.split(" at line ").next().unwrap_or_default().to_owned();
+            Misread { at, value, expected: "a policy (docs/how-to/learning.md)".to_owned() }
         })?;
-        policy.check().map_err(|(found, expected)| Misread { at: start, found, expected })?;
+        policy.check().map_err(|(value, expected)| Misread { at: start, value, expected })?;
         Ok(policy)
     }
 
@@ -128,7 +128,7 @@ impl Policy {
     }
 
     fn check(&mut self) -> Result<(), (String, String)> {
-        let wrong = |found: String, expected: &str| Err((found, expected.to_owned()));
+        let wrong = |value: String, expected: &str| Err((value, expected.to_owned()));
         if self.policy != 1 {
             return wrong(format!("policy: {}", self.policy), "1, the version of this form");
         }
@@ -142,9 +142,9 @@ impl Policy {
             Step::Ms(_) | Step::Rtts(_) | Step::Ack => {}
         }
         if !(1..=HISTORY_MAX).contains(&self.history) || self.observe.len() > OBSERVE_MAX {
-            let found =
+            let value =
                 format!("history: {}, observe: {} figures", self.history, self.observe.len());
-            return wrong(found, "1 to 64 steps and at most 64 figures");
+            return wrong(value, "1 to 64 steps and at most 64 figures");
         }
         if !(1e-6..=0.9).contains(&self.delta) {
             return wrong(format!("delta: {}", self.delta), "0.000001 to 0.9");
@@ -171,8 +171,8 @@ impl Policy {
         for (name, values) in [("mean", &self.mean), ("deviation", &self.deviation)] {
             let right = values.is_empty() || values.len() == self.inputs();
             if !right || values.iter().any(|value| !value.is_finite()) {
-                let found = format!("{name}: {} values", values.len());
-                return wrong(found, &format!("{} finite numbers, or none", self.inputs()));
+                let value = format!("{name}: {} values", values.len());
+                return wrong(value, &format!("{} finite numbers, or none", self.inputs()));
             }
         }
         if self.deviation.iter().any(|value| *value <= 0.0) {

@@ -56,7 +56,7 @@ impl<'a> Lexer<'a> {
             let name = self.take(length(self.rest, |it| it.is_ascii_alphanumeric() || it == '_'));
             if name.len() > NAME_MAX {
                 let expected = format!("at most {NAME_MAX} letters");
-                return Err(Misread { at, found: quoted(name), expected });
+                return Err(Misread { at, value: quoted(name), expected });
             }
             return Ok(Lexeme { token: Token::Name(name), at, text: name });
         }
@@ -74,7 +74,7 @@ impl<'a> Lexer<'a> {
             _ => "a letter of the language; notes begin with #",
         };
         let character = quoted(&self.rest[..first.len_utf8()]);
-        Err(Misread { at, found: character, expected: expected.to_owned() })
+        Err(Misread { at, value: character, expected: expected.to_owned() })
     }
 
     fn number(&mut self, at: Position) -> Result<Lexeme<'a>, Misread> {
@@ -103,7 +103,7 @@ impl<'a> Lexer<'a> {
             }
             (None, _) | (_, None) => {
                 let expected = "a number such as 0.75, 1e-3 or 200ms (s, ms, us)".to_owned();
-                Err(Misread { at, found: quoted(text), expected })
+                Err(Misread { at, value: quoted(text), expected })
             }
         }
     }

@@ -46,14 +46,14 @@ pub struct Misread {
     /// Position of the error.
     pub at: Position,
     /// Text at the position.
-    pub found: String,
+    pub value: String,
     /// Expected text.
     pub expected: String,
 }
 
 impl fmt::Display for Misread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: got {}, expected {}", self.at, self.found, self.expected)
+        write!(f, "{}: got {}, expected {}", self.at, self.value, self.expected)
     }
 }
 
@@ -89,7 +89,7 @@ impl Program {
             let expected = format!("at most {TEXT_MAX}");
             return Err(Misread {
                 at: Position { line: 1, column: 1 },
-                found: size_text,
+                value: size_text,
                 expected,
             });
         }

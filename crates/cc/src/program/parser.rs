@@ -115,7 +115,7 @@ impl<'a> Parser<'a> {
         if let Some((at, word)) = self.needs_control.filter(|_| !has(Hook::Control)) {
             let expected =
                 format!("a program with `on control` instead of `on ack`: only that has {word}");
-            return Err(Misread { at, found: quoted(word), expected });
+            return Err(Misread { at, value: quoted(word), expected });
         }
         Ok(())
     }
@@ -169,7 +169,7 @@ impl<'a> Parser<'a> {
         let stores = &self.code.hook(row.hook).stores;
         if row.hook == Hook::Loss && !stores.iter().any(|(word, _)| *word == Word::Ssthresh) {
             let expected = "`ssthresh = ...` in it: how large the window may stay".to_owned();
-            return Err(Misread { at, found: "\"loss\"".to_owned(), expected });
+            return Err(Misread { at, value: "\"loss\"".to_owned(), expected });
         }
         Ok(())
     }
@@ -188,11 +188,11 @@ impl<'a> Parser<'a> {
     }
 
     fn is_sign(&self, sign: &str) -> bool {
-        matches!(self.next.token, Token::Sign(found) if found == sign)
+        matches!(self.next.token, Token::Sign(next) if next == sign)
     }
 
     fn is_word(&self, word: &str) -> bool {
-        matches!(self.next.token, Token::Name(found) if found == word)
+        matches!(self.next.token, Token::Name(next) if next == word)
     }
 
     /// The next token must be this sign.
@@ -211,7 +211,7 @@ impl<'a> Parser<'a> {
             Token::End => "the end of the text".to_owned(),
             Token::Name(_) | Token::Number(_) | Token::Sign(_) => quoted(self.next.text),
         };
-        Misread { at: self.next.at, found: token_text, expected: expected.to_owned() }
+        Misread { at: self.next.at, value: token_text, expected: expected.to_owned() }
     }
 
     /// One level deeper.

@@ -101,7 +101,7 @@ fn names_live_in_their_block() {
     assert_eq!(window_after("let a = 3 let b = a + 1 a = a * b cwnd = a"), Ok(12));
     assert_eq!(window_after("if limited { let a = 5 cwnd = a } let a = 6 cwnd = cwnd + a"), Ok(11));
     let outside = Program::parse(&on_ack("if limited { let a = 5 } cwnd = a")).unwrap_err();
-    assert_eq!((outside.at.line, outside.found.as_str()), (4, "\"a\""));
+    assert_eq!((outside.at.line, outside.value.as_str()), (4, "\"a\""));
     // A word that has been set is read as it was set, with its fraction.
     assert_eq!(window_after("cwnd = 7.75 cwnd = cwnd * 4"), Ok(31));
 }
@@ -344,11 +344,11 @@ const WRONG: &[(&str, &str, &str, &str)] = &[
 
 #[test]
 fn what_is_wrong_is_named_with_its_place() {
-    for (text, at, found, expected) in WRONG {
+    for (text, at, value, expected) in WRONG {
         let misread = Program::parse(text).expect_err(text);
         assert_eq!(
-            (misread.at.to_string().as_str(), misread.found.as_str()),
-            (*at, *found),
+            (misread.at.to_string().as_str(), misread.value.as_str()),
+            (*at, *value),
             "{text}"
         );
         assert!(misread.expected.contains(expected), "{text}: {misread}");

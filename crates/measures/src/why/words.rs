@@ -286,20 +286,20 @@ fn in_words(cause: Cause) -> Finding {
             } else {
                 "more than 100 times".to_owned()
             };
-            let mut told =
+            let mut values =
                 figures([("most_bps", most_bps), ("least_bps", least_bps), ("jain", jain)]);
             if ratio.is_finite() {
-                told.insert("ratio", ratio);
+                values.insert("ratio", ratio);
             }
             if let Some((from, until)) = together_s {
-                told.extend([("from_s", from), ("until_s", until)]);
+                values.extend([("from_s", from), ("until_s", until)]);
             }
             let fair = fair_bps.map_or_else(String::new, |(most, least)| {
-                told.extend([("most_fair_bps", most), ("least_fair_bps", least)]);
+                values.extend([("most_fair_bps", most), ("least_fair_bps", least)]);
                 format!("; max-min fair would be {} and {}", rate(most), rate(least))
             });
             let (by, more) = mechanism.told();
-            told.extend(more);
+            values.extend(more);
             Finding {
                 sentence: format!(
                     "{begins}{most} gets {times} the goodput of {least} ({} and {}{fair}): {by}",
@@ -308,16 +308,16 @@ fn in_words(cause: Cause) -> Finding {
                 ),
                 rule: "unfair_share",
                 flows,
-                figures: told,
+                figures: values,
             }
         }
         Cause::RandomLoss { who, flows, loss, rtt_ms, law_bps, goodput_bps, rate_bps } => {
-            let mut told =
+            let mut values =
                 figures([("loss_share", loss), ("rtt_ms", rtt_ms), ("goodput_bps", goodput_bps)]);
             let of = rate_bps.map_or_else(String::new, |bps| format!(" of {}", rate(bps)));
-            told.extend(rate_bps.map(|bps| ("rate_bps", bps)));
+            values.extend(rate_bps.map(|bps| ("rate_bps", bps)));
             let law = law_bps.map_or_else(String::new, |law| {
-                told.insert("law_bps", law);
+                values.insert("law_bps", law);
                 format!("; at {} the square-root law allows {}", ms(rtt_ms), rate(law))
             });
             Finding {
@@ -329,12 +329,12 @@ fn in_words(cause: Cause) -> Finding {
                 ),
                 rule: "random_loss",
                 flows,
-                figures: told,
+                figures: values,
             }
         }
         Cause::EcnMarks { link, flows, marked, dropped, delay_ms } => {
-            let mut told = figures([("marked", marked), ("dropped", dropped)]);
-            told.extend(delay_ms.map(|delay| ("delay_ms", delay)));
+            let mut values = figures([("marked", marked), ("dropped", dropped)]);
+            values.extend(delay_ms.map(|delay| ("delay_ms", delay)));
             let queue = delay_ms.map_or_else(String::new, |delay| {
                 format!(", and the queue stays at {}", ms(delay))
             });
@@ -346,7 +346,7 @@ fn in_words(cause: Cause) -> Finding {
                 ),
                 rule: "ecn_marks",
                 flows,
-                figures: told,
+                figures: values,
             }
         }
         Cause::Aqm { kind, link, flows, delay_ms, target_ms, dropped, marked } => {
@@ -382,24 +382,24 @@ fn in_words(cause: Cause) -> Finding {
             never_empty,
         } => {
             let at = at.map_or_else(String::new, |link| format!(" at {link}"));
-            let whose =
+            let subject =
                 if shared { format!("The queue{at}") } else { format!("{who}'s queue{at}") };
-            let mut told = figures([("queueing_ms", queueing_ms), ("rtt_ms", rtt_ms)]);
-            let there = there_ms.map_or_else(String::new, |wait| {
-                told.insert("wait_ms", wait);
+            let mut values = figures([("queueing_ms", queueing_ms), ("rtt_ms", rtt_ms)]);
+            let wait_text = there_ms.map_or_else(String::new, |wait| {
+                values.insert("wait_ms", wait);
                 format!(", {} of it (mean) there", ms(wait))
             });
             let does = if never_empty { "is almost never empty" } else { "is rarely empty" };
             let of = if shared { format!(" of {who}") } else { String::new() };
             Finding {
                 sentence: format!(
-                    "{whose} {does}: {} of the {}{of} (median RTT) is queueing delay{there}",
+                    "{subject} {does}: {} of the {}{of} (median RTT) is queueing delay{wait_text}",
                     ms(queueing_ms),
                     ms(rtt_ms)
                 ),
                 rule: "standing_queue",
                 flows,
-                figures: told,
+                figures: values,
             }
         }
         Cause::SlowStart { who, flows, slow_start_s, life_s, goodput_bps } => Finding {
@@ -435,13 +435,13 @@ fn in_words(cause: Cause) -> Finding {
             ]),
         },
         Cause::IdleLink { link, flows, idle_s, busy_s, after, after_s, buffer_and_bdp_bytes } => {
-            let mut told = figures([
+            let mut values = figures([
                 ("idle_s", idle_s),
                 ("idle_share", idle_s / busy_s),
                 ("after_share", after_s / idle_s),
             ]);
             let buffer = buffer_and_bdp_bytes.map_or_else(String::new, |(buffer, bdp)| {
-                told.extend([("buffer_bytes", buffer), ("bdp_bytes", bdp)]);
+                values.extend([("buffer_bytes", buffer), ("bdp_bytes", bdp)]);
                 format!("; the buffer ({}) is smaller than the BDP ({})", size(buffer), size(bdp))
             });
             Finding {
@@ -452,15 +452,15 @@ fn in_words(cause: Cause) -> Finding {
                 ),
                 rule: "idle_link",
                 flows,
-                figures: told,
+                figures: values,
             }
         }
         Cause::Pacing { who, flows, pacing_limited_s, life_s, delay_ms } => {
-            let mut told = figures([
+            let mut values = figures([
                 ("pacing_limited_s", pacing_limited_s),
                 ("pacing_limited_share", pacing_limited_s / life_s),
             ]);
-            told.extend(delay_ms.map(|delay| ("delay_ms", delay)));
+            values.extend(delay_ms.map(|delay| ("delay_ms", delay)));
             let queue = delay_ms.map_or_else(String::new, |delay| {
                 format!(", which leaves {} of queueing", ms(delay))
             });
@@ -472,7 +472,7 @@ fn in_words(cause: Cause) -> Finding {
                 ),
                 rule: "pacing",
                 flows,
-                figures: told,
+                figures: values,
             }
         }
         Cause::Filled { who, link, flows, used, delay_ms } => Finding {

@@ -25,7 +25,7 @@ pub(super) fn read<'a>(scenario: &'a Scenario, report: &mut Report) -> Programs<
     for (name, text) in &scenario.programs {
         check_name(name, report);
         let read = Text::parse(text).map_err(|misread| {
-            report.add(format!("programs.{name}:{}", misread.at), misread.found, misread.expected);
+            report.add(format!("programs.{name}:{}", misread.at), misread.value, misread.expected);
         });
         programs.insert(name.as_str(), read.ok());
     }

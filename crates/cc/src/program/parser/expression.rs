@@ -39,12 +39,12 @@ impl Parser<'_> {
         if value.truth == truth {
             return Ok(());
         }
-        let (found, expected) = if truth {
+        let (shown_value, expected) = if truth {
             ("a number", "a condition, such as cwnd < ssthresh")
         } else {
             ("a condition", "a number")
         };
-        Err(Misread { at: value.at, found: found.to_owned(), expected: expected.to_owned() })
+        Err(Misread { at: value.at, value: shown_value.to_owned(), expected: expected.to_owned() })
     }
 
     fn either(&mut self) -> Result<Value, Misread> {
@@ -230,7 +230,7 @@ impl Parser<'_> {
                 self.known_names(),
                 "a name that has been given, or a word of the language",
             );
-            return Err(Misread { at, found: quoted(name), expected });
+            return Err(Misread { at, value: quoted(name), expected });
         };
         self.step()?;
         let register = self.word_register(row, at)?;

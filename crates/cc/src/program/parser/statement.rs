@@ -114,7 +114,7 @@ impl<'a> Parser<'a> {
 
     /// Checks that the word can be set, here.
     fn may_set(&self, row: &WordRow, at: Position) -> Result<(), Misread> {
-        let wrong = |expected: String| Err(Misread { at, found: quoted(row.name), expected });
+        let wrong = |expected: String| Err(Misread { at, value: quoted(row.name), expected });
         if !row.set {
             let settable: Vec<&str> =
                 WORDS.iter().filter(|row| row.set).map(|row| row.name).collect();

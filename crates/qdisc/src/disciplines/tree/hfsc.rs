@@ -80,8 +80,8 @@ pub(super) struct Hierarchy {
 
 /// Puts `class` behind all whose key is not greater.
 fn insert(list: &mut Vec<usize>, class: usize, key: impl Fn(usize) -> u64) {
-    let own = key(class);
-    let at = list.partition_point(|&other| key(other) <= own);
+    let own_key = key(class);
+    let at = list.partition_point(|&other| key(other) <= own_key);
     list.insert(at, class);
 }
 
@@ -130,11 +130,11 @@ impl Hierarchy {
         now: Instant,
         sink: &mut S,
     ) {
-        let own = &self.classes[class];
-        if self.by_eligible.contains(&class) || own.nactive > 0 {
+        let state = &self.classes[class];
+        if self.by_eligible.contains(&class) || state.nactive > 0 {
             return;
         }
-        let (has_rsc, has_fsc) = (own.rsc.is_some(), own.fsc.is_some());
+        let (has_rsc, has_fsc) = (state.rsc.is_some(), state.fsc.is_some());
         if has_rsc {
             self.begin_real_time(class, len, now);
         }
@@ -150,18 +150,18 @@ impl Hierarchy {
 
     /// `init_ed`.
     fn begin_real_time(&mut self, class: usize, len: u32, now: Instant) {
-        let own = &mut self.classes[class];
-        let Some(rsc) = own.rsc else { return };
-        own.deadline.begin(&rsc, Self::ticks(now), own.cumul);
-        own.eligible = if rsc.is_convex() { own.deadline.straight() } else { own.deadline };
+        let state = &mut self.classes[class];
+        let Some(rsc) = state.rsc else { return };
+        state.deadline.begin(&rsc, Self::ticks(now), state.cumul);
+        state.eligible = if rsc.is_convex() { state.deadline.straight() } else { state.deadline };
         self.set_times(class, len);
     }
 
     /// `update_ed`: eligible time and deadline of the next packet.
     fn set_times(&mut self, class: usize, len: u32) {
-        let own = &mut self.classes[class];
-        own.e = own.eligible.time_of(own.cumul);
-        own.d = own.deadline.time_of(own.cumul + u64::from(len));
+        let state = &mut self.classes[class];
+        state.e = state.eligible.time_of(state.cumul);
+        state.d = state.deadline.time_of(state.cumul + u64::from(len));
         remove(&mut self.by_eligible, class);
         let classes = &self.classes;
         insert(&mut self.by_eligible, class, |other| classes[other].e);
@@ -169,8 +169,8 @@ impl Hierarchy {
 
     /// `update_d`: of what passed by link share the deadline alone changes.
     fn set_deadline(&mut self, class: usize, len: u32) {
-        let own = &mut self.classes[class];
-        own.d = own.deadline.time_of(own.cumul + u64::from(len));
+        let state = &mut self.classes[class];
+        state.d = state.deadline.time_of(state.cumul + u64::from(len));
     }
 
     /// `init_vf`: the class becomes active, and those above it that were not.
@@ -199,9 +199,9 @@ impl Hierarchy {
                     vt = (above.cvtmin + vt) / 2;
                 }
                 let period = above.vtperiod;
-                let own = &mut self.classes[class];
-                if period != own.parentperiod || vt > own.vt {
-                    own.vt = vt;
+                let state = &mut self.classes[class];
+                if period != state.parentperiod || vt > state.vt {
+                    state.vt = vt;
                 }
             }
             None => {
@@ -212,17 +212,17 @@ impl Hierarchy {
             }
         }
         let (period, others) = (self.classes[parent].vtperiod, self.classes[parent].nactive);
-        let own = &mut self.classes[class];
-        if let Some(fsc) = own.fsc {
-            own.virtual_.begin(&fsc, own.vt, own.total);
+        let state = &mut self.classes[class];
+        if let Some(fsc) = state.fsc {
+            state.virtual_.begin(&fsc, state.vt, state.total);
         }
-        own.vtadj = 0;
-        own.vtperiod = own.vtperiod.wrapping_add(1);
-        own.parentperiod = if others == 0 { period.wrapping_add(1) } else { period };
-        own.f = 0;
-        if let Some(usc) = own.usc {
-            own.ulimit.begin(&usc, Self::ticks(now), own.total);
-            own.myf = own.ulimit.time_of(own.total);
+        state.vtadj = 0;
+        state.vtperiod = state.vtperiod.wrapping_add(1);
+        state.parentperiod = if others == 0 { period.wrapping_add(1) } else { period };
+        state.f = 0;
+        if let Some(usc) = state.usc {
+            state.ulimit.begin(&usc, Self::ticks(now), state.total);
+            state.myf = state.ulimit.time_of(state.total);
         }
         self.place_by_vt(class, parent);
         self.place_by_fit(class, parent);
@@ -244,10 +244,10 @@ impl Hierarchy {
 
     /// The fit time, of which the parent knows the least of its children's (`update_cfmin`).
     fn set_fit(&mut self, class: usize, parent: usize) {
-        let own = &mut self.classes[class];
-        let f = own.myf.max(own.cfmin);
-        if f != own.f {
-            own.f = f;
+        let state = &mut self.classes[class];
+        let f = state.myf.max(state.cfmin);
+        if f != state.f {
+            state.f = f;
             self.place_by_fit(class, parent);
         }
         self.set_least_fit(parent);
@@ -264,22 +264,22 @@ impl Hierarchy {
         let mut leaves_tree = is_empty && self.classes[leaf].fsc.is_some();
         while let Some(parent) = self.classes[class].parent {
             let cvtmin = self.classes[parent].cvtmin;
-            let own = &mut self.classes[class];
-            own.total += u64::from(len);
-            if own.fsc.is_none() || own.nactive == 0 {
+            let state = &mut self.classes[class];
+            state.total += u64::from(len);
+            if state.fsc.is_none() || state.nactive == 0 {
                 class = parent;
                 continue;
             }
             if leaves_tree {
-                own.nactive -= 1;
-                leaves_tree = own.nactive == 0;
+                state.nactive -= 1;
+                leaves_tree = state.nactive == 0;
             }
-            own.vt = own.virtual_.time_of(own.total).saturating_add(own.vtadj);
-            if own.vt < cvtmin {
-                own.vtadj += cvtmin - own.vt;
-                own.vt = cvtmin;
+            state.vt = state.virtual_.time_of(state.total).saturating_add(state.vtadj);
+            if state.vt < cvtmin {
+                state.vtadj += cvtmin - state.vt;
+                state.vt = cvtmin;
             }
-            let vt = own.vt;
+            let vt = state.vt;
             if leaves_tree {
                 let above = &mut self.classes[parent];
                 above.cvtoff = above.cvtoff.max(vt);
@@ -287,8 +287,8 @@ impl Hierarchy {
                 remove(&mut above.by_fit, class);
                 self.set_least_fit(parent);
             } else {
-                if own.usc.is_some() {
-                    own.myf = own.ulimit.time_of(own.total);
+                if state.usc.is_some() {
+                    state.myf = state.ulimit.time_of(state.total);
                 }
                 self.place_by_vt(class, parent);
                 self.set_fit(class, parent);

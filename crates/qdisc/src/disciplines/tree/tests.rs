@@ -16,7 +16,7 @@ struct Sender {
     dscp: Dscp,
 }
 
-/// Whose mark is the class's number, in full frames.
+/// Packets whose mark is the class's number, in full frames.
 fn of_class(mark: u32) -> Sender {
     Sender { len: 1514, headers: Headers { mark, ..Headers::default() }, dscp: Dscp::DEFAULT }
 }
