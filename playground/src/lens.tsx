@@ -21,8 +21,8 @@ const packets = signal<Packets | null>(null);
 const playing = signal(false);
 const speed = signal(0.25);
 /** Somebody has asked for packets of a race that takes long. */
-const wanted = signal(false);
-let asked: { id: number; from: number; to: number } | null = null;
+const isRequested = signal(false);
+let requested: { id: number; from: number; to: number } | null = null;
 
 /** What the lens needs of the page. */
 export interface LensProps {
@@ -35,17 +35,17 @@ export interface LensProps {
 }
 
 /** The worker's answer; the page hands it on if it is of the latest race. */
-export function seen(told: Packets) {
-  asked = null;
-  packets.value = told;
+export function receive(answer: Packets) {
+  requested = null;
+  packets.value = answer;
 }
 
 /** Another race begins. */
-export function forgotten() {
-  asked = null;
+export function forget() {
+  requested = null;
   packets.value = null;
   playing.value = false;
-  wanted.value = false;
+  isRequested.value = false;
 }
 
 export const rttOf = (it: Picture): number => (it.measures.flows[0]?.rtt_ms?.p50 ?? 40) * 1e6;
@@ -65,20 +65,20 @@ function instant({ picture, cursor }: LensProps): number {
 function want(props: LensProps, t: number) {
   const { picture, latest, look } = props;
   // The picture of the race before stays until the next one's comes: no packets are asked for by it.
-  if (!picture.done || picture.id !== latest() || (picture.packets > QUICK_PACKETS && !wanted.value)) return;
+  if (!picture.done || picture.id !== latest() || (picture.packets > QUICK_PACKETS && !isRequested.value)) return;
   const rtt = rttOf(picture);
   const ahead = rtt * Math.max(1, playing.value ? speed.value : 1);
-  const have = packets.value;
+  const loaded = packets.value;
   const end = picture.duration;
   const enough = (of: { from: number; to: number }, until: number) => of.from <= t && until <= of.to - rtt;
-  if (have && enough(have, Math.min(t + ahead / 2, end))) return;
-  if (asked?.id === latest() && enough(asked, t)) return;
+  if (loaded && enough(loaded, Math.min(t + ahead / 2, end))) return;
+  if (requested?.id === latest() && enough(requested, t)) return;
   // A round trip more than is shown: how long a packet under way still takes is known by then.
-  asked = { id: latest(), from: Math.max(0, t - rtt / 4), to: Math.min(t + 2 * ahead, end) + rtt };
-  look({ kind: "look", ...asked });
+  requested = { id: latest(), from: Math.max(0, t - rtt / 4), to: Math.min(t + 2 * ahead, end) + rtt };
+  look({ kind: "look", ...requested });
 }
 
-interface Seen {
+interface PlacedPacket {
   flow: number;
   back: boolean;
   /** Before its flow's bottleneck, in a queue that is shown, or behind the bottleneck; on the way back always behind. */
@@ -92,7 +92,7 @@ interface Seen {
 }
 
 /** Where a link begins and ends in its part of a way. */
-type Stretch = { part: Seen["part"]; from: number; to: number };
+type Stretch = { part: PlacedPacket["part"]; from: number; to: number };
 interface Ways {
   ways: Map<number, Map<number, Stretch>>;
   /** Links with a netem, whose line is the first tenth of their length. */
@@ -107,22 +107,22 @@ const queueOf = (picture: Picture, flow: number) => picture.queues.findIndex(({ 
 const wayOf = (flow: number, back: number) => 2 * flow + back;
 
 /** The links of each flow and direction in the order in which packets take them, as long as their delay is. */
-function waysOf(told: Packets, picture: Picture): Ways {
+function waysOf(answer: Packets, picture: Picture): Ways {
   const key = JSON.stringify(picture.queues.map(({ link, flows }) => [link, flows]));
-  const before = memo.get(told);
+  const before = memo.get(answer);
   if (before?.queues === key) return before.ways;
-  const { rows, links } = told;
-  const found = new Map<number, Set<number>>();
+  const { rows, links } = answer;
+  const linksOfWay = new Map<number, Set<number>>();
   const delayed = new Set<number>();
   for (let at = 0; at < rows.length; at += COLUMNS) {
     const way = wayOf(rows[at]!, rows[at + 1]!);
-    if (!found.has(way)) found.set(way, new Set());
-    found.get(way)!.add(rows[at + 2]!);
+    if (!linksOfWay.has(way)) linksOfWay.set(way, new Set());
+    linksOfWay.get(way)!.add(rows[at + 2]!);
     if (rows[at + 3] === 1) delayed.add(rows[at + 2]!);
   }
   const shown = picture.queues.map((queue) => links.findIndex(({ link }) => link === queue.link));
   const ways = new Map<number, Map<number, Stretch>>();
-  for (const [way, its] of found) {
+  for (const [way, its] of linksOfWay) {
     // A link comes after the one that leads to its beginning.
     const left = [...its];
     const order: number[] = [];
@@ -136,7 +136,7 @@ function waysOf(told: Packets, picture: Picture): Ways {
     const bottleneck = way < 0 ? -1 : queueOf(picture, way / 2);
     const first = way % 2 ? -1 : order.findIndex((it) => (bottleneck < 0 ? shown.includes(it) : it === shown[bottleneck]));
     const stretches = new Map<number, Stretch>();
-    const put = (part: Seen["part"], list: number[]) => {
+    const put = (part: PlacedPacket["part"], list: number[]) => {
       const lengths = list.map((it) => Math.max(links[it]!.delay_ns, 1));
       const whole = lengths.reduce((a, b) => a + b, 0);
       // No link is so short that nothing can be seen of it.
@@ -153,16 +153,16 @@ function waysOf(told: Packets, picture: Picture): Ways {
     put("behind", order.slice(Math.max(0, first)));
     ways.set(way, stretches);
   }
-  memo.set(told, { queues: key, ways: { ways, delayed, shown } });
+  memo.set(answer, { queues: key, ways: { ways, delayed, shown } });
   return { ways, delayed, shown };
 }
 
 /** Where each packet is at an instant. What is lost stays for a quarter of a round trip. */
-export function at(told: Packets, picture: Picture, t: number, rtt: number): Seen[] {
-  const { rows, links } = told;
-  const { ways, delayed, shown } = waysOf(told, picture);
-  const found: Seen[] = [];
-  const waiting = shown.map((): { seen: Seen; leaves: number; begun: number }[] => []);
+export function at(answer: Packets, picture: Picture, t: number, rtt: number): PlacedPacket[] {
+  const { rows, links } = answer;
+  const { ways, delayed, shown } = waysOf(answer, picture);
+  const places: PlacedPacket[] = [];
+  const waiting = shown.map((): { placed: PlacedPacket; leaves: number; begun: number }[] => []);
   for (let row = 0; row < rows.length; row += COLUMNS) {
     const begun = rows[row + 4]!, line = rows[row + 5]!, out = rows[row + 6]!;
     const lost = rows[row + 7] === 1 && out <= t;
@@ -171,40 +171,40 @@ export function at(told: Packets, picture: Picture, t: number, rtt: number): See
     const { part, from, to } = ways.get(wayOf(rows[row]!, rows[row + 1]!))!.get(link)!;
     const back = rows[row + 1] === 1;
     const queue = netem || back ? -1 : shown.indexOf(link);
-    const seen: Seen = { flow: rows[row]!, back, part, queue: queue < 0 ? queueOf(picture, rows[row]!) : queue, place: from, kind: rows[row + 8]!, lost };
+    const placed: PlacedPacket = { flow: rows[row]!, back, part, queue: queue < 0 ? queueOf(picture, rows[row]!) : queue, place: from, kind: rows[row + 8]!, lost };
     if (lost) {
-      if (queue >= 0) seen.part = "queue";
+      if (queue >= 0) placed.part = "queue";
     } else if (!netem && !(line <= t)) {
       if (queue >= 0) {
-        seen.part = "queue";
-        waiting[queue]!.push({ seen, leaves: Number.isNaN(line) ? Number.MAX_VALUE : line, begun });
+        placed.part = "queue";
+        waiting[queue]!.push({ placed, leaves: Number.isNaN(line) ? Number.MAX_VALUE : line, begun });
       }
     } else {
       const [begins, ends] = netem ? [begun, out] : [line, out];
       const [first, last] = delayed.has(link) ? (netem ? [0.1, 1] : [0, 0.1]) : [0, 1];
       const whole = Math.max(1, Number.isNaN(ends) ? links[link]!.delay_ns : ends - begins);
       const share = first + (last - first) * Math.max(0, Math.min(1, (t - begins) / whole));
-      seen.place = from + (to - from) * share;
+      placed.place = from + (to - from) * share;
     }
-    found.push(seen);
+    places.push(placed);
   }
   // Rows come in the order of their ends, and of those still under way in none: who came first leaves first.
-  for (const queue of waiting) queue.sort((a, b) => a.leaves - b.leaves || a.begun - b.begun).forEach((it, place) => (it.seen.place = place));
-  return found;
+  for (const queue of waiting) queue.sort((a, b) => a.leaves - b.leaves || a.begun - b.begun).forEach((it, place) => (it.placed.place = place));
+  return places;
 }
 
 /** What is where, in words. */
-export function inWords(seen: readonly Seen[], picture: Picture, t: number): string {
-  const of = (list: readonly Seen[]) => {
+export function inWords(placed: readonly PlacedPacket[], picture: Picture, t: number): string {
+  const of = (list: readonly PlacedPacket[]) => {
     const each = picture.flows.map((flow, at) => [flow.label, list.filter((it) => it.flow === at).length] as const).filter(([, count]) => count);
     return `${list.length}${each.length > 1 ? ` (${each.slice(0, 8).map(([label, count]) => `${label} ${count}`).join(", ")})` : ""}`;
   };
-  const data = seen.filter((it) => !it.back && !it.lost && it.flow >= 0);
+  const data = placed.filter((it) => !it.back && !it.lost && it.flow >= 0);
   const inQueue = (number: number) => of(data.filter((it) => it.part === "queue" && it.queue === number));
   const queued = picture.queues.length > 1 ? picture.queues.map(({ link }, number) => `in the queue of ${link} ${inQueue(number)}`) : [`in the queue ${inQueue(0)}`];
   const moving = data.filter((it) => it.part !== "queue");
-  const acks = seen.filter((it) => it.back && !it.lost && it.flow >= 0);
-  const lost = seen.filter((it) => it.lost);
+  const acks = placed.filter((it) => it.back && !it.lost && it.flow >= 0);
+  const lost = placed.filter((it) => it.lost);
   const again = data.filter((it) => it.kind & 2);
   const marked = data.filter((it) => it.kind & 4);
   const more = [
@@ -216,14 +216,14 @@ export function inWords(seen: readonly Seen[], picture: Picture, t: number): str
 }
 
 /** The propagation delay of the first flow's way back, in words. */
-function delayBack(told: Packets | null, picture: Picture): string {
-  const its = told && waysOf(told, picture).ways.get(wayOf(0, 1));
+function delayBack(answer: Packets | null, picture: Picture): string {
+  const its = answer && waysOf(answer, picture).ways.get(wayOf(0, 1));
   if (!its) return "";
-  const sum = [...its.keys()].reduce((so, link) => so + told.links[link]!.delay_ns, 0);
+  const sum = [...its.keys()].reduce((so, link) => so + answer.links[link]!.delay_ns, 0);
   return sum ? `: ${digits(sum / 1e6)} ms of delay` : "";
 }
 
-function draw(canvas: HTMLCanvasElement, width: number, told: Packets | null, seen: readonly Seen[], picture: Picture, dark: boolean) {
+function draw(canvas: HTMLCanvasElement, width: number, answer: Packets | null, placed: readonly PlacedPacket[], picture: Picture, dark: boolean) {
   const [ink, faint, ghost] = [named("ink", dark), named("grid", dark), named("grey", dark)];
   const ratio = devicePixelRatio || 1;
   const rooms = Math.max(1, picture.queues.length);
@@ -257,7 +257,7 @@ function draw(canvas: HTMLCanvasElement, width: number, told: Packets | null, se
     to.fillRect(room.to, beneath, right - room.to, 1);
     to.strokeStyle = ghost;
     to.strokeRect(room.from + 0.5, topOf(queue) + 0.5, room.to - room.from - 1, roomHeight - 1);
-    const count = seen.filter((it) => it.part === "queue" && it.queue === queue && !it.lost).length;
+    const count = placed.filter((it) => it.part === "queue" && it.queue === queue && !it.lost).length;
     to.fillStyle = ink;
     to.textAlign = "left";
     to.fillText(rooms > 1 ? `${titleOf(picture.queues[queue]!, labels)}: ${count}` : `queue: ${count}`, room.from, topOf(queue) - 11);
@@ -267,21 +267,21 @@ function draw(canvas: HTMLCanvasElement, width: number, told: Packets | null, se
   to.fillStyle = ink;
   to.textAlign = "left";
   if (!narrow) to.fillText("senders", left, 12);
-  to.fillText(`← ACKs${delayBack(told, picture)}`, left, home - 20);
+  to.fillText(`← ACKs${delayBack(answer, picture)}`, left, home - 20);
   to.textAlign = "right";
   to.fillText("receivers", right, 12);
 
   // As large as the longest queue of the race allows.
   const inside = { wide: room.to - room.from - 8, high: roomHeight - 8 };
   const longest = greatestOf(picture.queues.map(({ backlog }) => backlog)) / 1500;
-  const most = seen.reduce((so, it) => Math.max(so, it.part === "queue" ? it.place + 1 : 0), longest);
+  const most = placed.reduce((so, it) => Math.max(so, it.part === "queue" ? it.place + 1 : 0), longest);
   let cell = 12;
   while (cell > 1 && Math.floor(inside.wide / cell) * Math.floor(inside.high / cell) < most) cell -= 1;
   const rowsOf = Math.max(1, Math.floor(inside.high / cell));
   const looks = looksOf(picture.flows.map((flow) => flow.cc), dark);
   const lanes = Math.min(picture.flows.length, 6);
-  const plain = seen.length > SHAPES_MAX;
-  for (const it of seen) {
+  const plain = placed.length > SHAPES_MAX;
+  for (const it of placed) {
     to.fillStyle = it.flow >= 0 ? looks[it.flow]!.colour : ghost;
     const lane = it.flow >= 0 ? (it.flow % lanes) - (lanes - 1) / 2 : 0;
     const [road, bottom] = [roadOf(it.queue), topOf(it.queue) + roomHeight];
@@ -331,14 +331,14 @@ export function Lens(props: LensProps) {
     if (!canvas) return;
     const t = instant(now);
     want(now, t);
-    const told = packets.value;
-    const there = told && told.from <= t && t <= told.to ? told : null;
+    const answer = packets.value;
+    const current = answer && answer.from <= t && t <= answer.to ? answer : null;
     // While the next stretch is on its way the last picture stays.
-    if (!there && (told ? asked : now.picture.packets <= QUICK_PACKETS) && canvas.clientWidth === canvas.parentElement!.clientWidth) return;
-    const seen = there ? at(there, now.picture, t, rttOf(now.picture)) : [];
-    draw(canvas, canvas.parentElement!.clientWidth, there, seen, now.picture, now.dark);
+    if (!current && (answer ? requested : now.picture.packets <= QUICK_PACKETS) && canvas.clientWidth === canvas.parentElement!.clientWidth) return;
+    const placed = current ? at(current, now.picture, t, rttOf(now.picture)) : [];
+    draw(canvas, canvas.parentElement!.clientWidth, current, placed, now.picture, now.dark);
     if (!playing.value) {
-      const words = there ? `${inWords(seen, now.picture, t)}${there.full ? " There are more than are shown." : ""}` : "";
+      const words = current ? `${inWords(placed, now.picture, t)}${current.full ? " There are more than are shown." : ""}` : "";
       wordsRef.current!.textContent = words;
       canvas.setAttribute("aria-label", `Packets in slow motion. ${words}`);
     }
@@ -354,7 +354,7 @@ export function Lens(props: LensProps) {
   }, []);
   useEffect(() => effect(() => {
     // Whatever these say, the picture follows.
-    void [packets.value, props.cursor.value, wanted.value];
+    void [packets.value, props.cursor.value, isRequested.value];
     show();
   }), []);
   useEffect(() => effect(() => {
@@ -367,25 +367,25 @@ export function Lens(props: LensProps) {
       if (still.matches && now - before < 1000) return;
       const { picture, cursor } = latest.current;
       const t = instant(latest.current);
-      const told = packets.value;
+      const answer = packets.value;
       const rtt = rttOf(picture);
       const passed = still.matches ? 0.25 : speed.peek() * Math.min(0.1, (now - before) / 1000);
       before = now;
       const next = t + passed * rtt;
       if (next >= picture.duration) playing.value = false;
       // It waits where the packets are not there yet.
-      else if (!told || next <= told.to) cursor.value = next;
+      else if (!answer || next <= answer.to) cursor.value = next;
     };
     frame = requestAnimationFrame(step);
     return () => cancelAnimationFrame(frame);
   }), []);
   const turn = () => {
-    wanted.value = true;
+    isRequested.value = true;
     playing.value = !playing.value;
     if (!playing.value) show();
   };
   const jump = (rtts: number) => {
-    wanted.value = true;
+    isRequested.value = true;
     playing.value = false;
     const { picture, cursor, say } = latest.current;
     cursor.value = Math.max(0, Math.min(picture.duration, instant(latest.current) + rtts * rttOf(picture)));
@@ -403,7 +403,7 @@ export function Lens(props: LensProps) {
     event.preventDefault();
     act();
   };
-  const slow = props.picture.packets > QUICK_PACKETS && !wanted.value;
+  const slow = props.picture.packets > QUICK_PACKETS && !isRequested.value;
   return (
     <section class="lens" aria-label="Packets in slow motion" onKeyDown={keys}>
       <div class="row">

@@ -59,9 +59,9 @@ export function linkOf(fragment: string): Link | null {
   if (whole.length > FRAGMENT_MAX) refuse("length", String(whole.length), `at most ${FRAGMENT_MAX} characters`);
   const [form, ...parts] = whole.split("&");
   if (form !== "1") refuse("form", form ?? "", "1, as in #1&rate=10mbit");
-  const made: Form = { ...FIRST, stagger: "", together: false, more: {} };
-  const link: Link = { form: made, version: "", hash: "" };
-  const seen = new Set<string>();
+  const values: Form = { ...FIRST, stagger: "", together: false, more: {} };
+  const link: Link = { form: values, version: "", hash: "" };
+  const keys = new Set<string>();
   for (const part of parts) {
     const at = part.indexOf("=");
     const key = at < 0 ? part : part.slice(0, at);
@@ -70,11 +70,11 @@ export function linkOf(fragment: string): Link | null {
       const nearest = KEYS.map((it) => [distance(key.slice(0, 40), it), it] as const).sort((a, b) => a[0] - b[0])[0]!;
       refuse("key", key, `one of ${KEYS.join(", ")}${nearest[0] <= 2 ? `; did you mean ${nearest[1]}?` : ""}`);
     }
-    if (seen.has(key)) refuse(key, raw, "one value");
-    seen.add(key);
+    if (keys.has(key)) refuse(key, raw, "one value");
+    keys.add(key);
     const value = text(key, raw);
-    if (key === "cc") made.algorithms = raw.split(",").map((it) => text(key, it));
-    else if (key === "together") made.together = value === "1" || refuse(key, value, "1");
+    if (key === "cc") values.algorithms = raw.split(",").map((it) => text(key, it));
+    else if (key === "together") values.together = value === "1" || refuse(key, value, "1");
     else if (key === "v") link.version = value;
     else if (key === "h") link.hash = /^[0-9a-f]{8}$/.test(value) ? value : refuse(key, value, "8 hexadecimal digits");
     else if (key === "more") {
@@ -85,15 +85,15 @@ export function linkOf(fragment: string): Link | null {
         refuse(key, value, "a JSON object");
       }
       if (typeof more !== "object" || more === null || Array.isArray(more)) refuse(key, value, "a JSON object");
-      made.more = more as Record<string, unknown>;
-    } else made[key as TextField] = value;
+      values.more = more as Record<string, unknown>;
+    } else values[key as TextField] = value;
   }
-  for (const field of TEXTS) if (!seen.has(field) && field !== "stagger") made[field] = defaultOf(field, made);
+  for (const field of TEXTS) if (!keys.has(field) && field !== "stagger") values[field] = defaultOf(field, values);
   return link;
 }
 
 /** Where a hosted page finds that of another version; empty where the site has none (its head names them: .ci/site.py). */
-export function keptVersion(wanted: string, own: string): string {
-  const kept = document.querySelector<HTMLMetaElement>('meta[name="dragstrip-versions"]');
-  return kept && wanted !== own && kept.content.split(" ").includes(wanted) ? `${kept.dataset.from}${wanted}/` : "";
+export function keptVersion(version: string, ownVersion: string): string {
+  const stored = document.querySelector<HTMLMetaElement>('meta[name="dragstrip-versions"]');
+  return stored && version !== ownVersion && stored.content.split(" ").includes(version) ? `${stored.dataset.from}${version}/` : "";
 }

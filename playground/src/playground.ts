@@ -2,7 +2,7 @@
 import { type ReadonlySignal, batch, signal } from "@preact/signals";
 import { createAddress } from "./address";
 import type { Form } from "./form";
-import { forgotten, seen } from "./lens";
+import { forget, receive } from "./lens";
 import { ran } from "./lessons";
 import { createRace } from "./race";
 import { provide } from "./rules";
@@ -21,8 +21,8 @@ export function createPlayground() {
   const race = createRace();
   const session = createSession({
     ready: provide,
-    requested: forgotten,
-    packets: seen,
+    requested: forget,
+    packets: receive,
     hashed(sha256) {
       const picture = session.picture.value;
       if (picture?.done && !race.experiment.value) ran(picture, race.form.value, sha256);

@@ -2,7 +2,7 @@
 import type { Problem } from "./form";
 import type { QueueLink } from "./queues";
 
-export interface Wanted {
+export interface RunRequest {
   kind: "run";
   id: number;
   /** The form as the core's JSON, or a scenario's text. */
@@ -14,7 +14,7 @@ export interface Wanted {
   /** Which of the form's runs. */
   pick: number;
   /** Also where the core says "ask". */
-  asked: boolean;
+  confirmed: boolean;
   view: View;
 }
 
@@ -26,7 +26,7 @@ export interface View {
 }
 
 /** First the core as text, later as what became of it. */
-export type ToWorker = { kind: "core"; text: string } | { kind: "module"; module: WebAssembly.Module } | Wanted | { kind: "view"; id: number; view: View } | Look;
+export type ToWorker = { kind: "core"; text: string } | { kind: "module"; module: WebAssembly.Module } | RunRequest | { kind: "view"; id: number; view: View } | Look;
 
 /** The packets of a stretch of the run, ns. */
 export interface Look {

@@ -2,7 +2,7 @@
 import { type ReadonlySignal, batch, signal } from "@preact/signals";
 import { type Core, core } from "dragstrip-core";
 import type { Problem } from "./form";
-import type { FromWorker, Look, Names, Packets, Picture, ToWorker, View, Wanted } from "./protocol";
+import type { FromWorker, Look, Names, Packets, Picture, ToWorker, View, RunRequest } from "./protocol";
 import PlayWorker from "./worker?worker&inline";
 
 /** Ticks of half a second each. A blocked page delays the ticks as well as the messages, and so ends no run. */
@@ -10,7 +10,7 @@ const SILENT_TICKS = 20;
 const TICK_MS = 500;
 
 /** A race, and the number of its run. */
-export type Request = Pick<Wanted, "form" | "scenario" | "experiment" | "command" | "pick">;
+export type Request = Pick<RunRequest, "form" | "scenario" | "experiment" | "command" | "pick">;
 
 interface Listener {
   /** The core is compiled. */
@@ -46,13 +46,13 @@ export function createSession(listener: Listener) {
   /** The worker has its core: a slow machine may take long for that. */
   let ready = false;
 
-  const tell = (message: ToWorker) => worker?.postMessage(message);
+  const post = (message: ToWorker) => worker?.postMessage(message);
 
   function start() {
     ready = false;
     worker = new PlayWorker();
-    worker.onmessage = ({ data }: MessageEvent<FromWorker>) => hear(data);
-    tell(module ? { kind: "module", module } : { kind: "core", text: document.getElementById("dragstrip-core")!.textContent! });
+    worker.onmessage = ({ data }: MessageEvent<FromWorker>) => receive(data);
+    post(module ? { kind: "module", module } : { kind: "core", text: document.getElementById("dragstrip-core")!.textContent! });
   }
 
   function restart() {
@@ -60,7 +60,7 @@ export function createSession(listener: Listener) {
     start();
   }
 
-  function hear(message: FromWorker) {
+  function receive(message: FromWorker) {
     silentTicks = 0;
     if (message.kind === "broken") {
       notice.value = `The simulator cannot start: ${message.message}`;
@@ -129,13 +129,13 @@ export function createSession(listener: Listener) {
     asking.value = null;
     if (!waiting) silentTicks = 0;
     waiting = true;
-    tell({ kind: "run", id: latest, ...request, asked: confirmed, view: view.value });
+    post({ kind: "run", id: latest, ...request, confirmed, view: view.value });
   }
 
   /** Requests another part of the run, or another width of its picture. */
   function show(part: Partial<View>) {
     view.value = { ...view.value, ...part };
-    tell({ kind: "view", id: latest, view: view.value });
+    post({ kind: "view", id: latest, view: view.value });
   }
 
   return {
@@ -156,7 +156,7 @@ export function createSession(listener: Listener) {
     /** The next run is shown whole. */
     showWhole: () => (view.value = { ...view.value, from: 0, to: 0 }),
     /** Requests packets. */
-    look: (request: Look) => tell(request),
+    look: (request: Look) => post(request),
     latest: () => latest,
     clearProblems: () => (problems.value = []),
     notify: (text: string) => (notice.value = text),

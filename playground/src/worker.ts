@@ -1,7 +1,7 @@
 // Owns all runs: one loop, one pending request. A newer request ends the run before it.
 import { type Core, type Lens, type Run, core } from "dragstrip-core";
 import type { Problem } from "./form";
-import type { FlowFacts, FromWorker, Line, LinkFacts, Look, Picture, Results, ToWorker, View, Wanted } from "./protocol";
+import type { FlowFacts, FromWorker, Line, LinkFacts, Look, Picture, Results, ToWorker, View, RunRequest } from "./protocol";
 import { queuesOf } from "./queues";
 import { bytesOf, unpack } from "./unpack";
 
@@ -11,7 +11,7 @@ const PICTURE_MS = 100;
 const QUIET_MS = 400;
 
 interface Current {
-  wanted: Wanted;
+  request: RunRequest;
   run: Run;
   scenario: string;
   names: string[];
@@ -27,7 +27,7 @@ interface Current {
 }
 
 let module: WebAssembly.Module | null = null;
-let pending: Wanted | null = null;
+let pending: RunRequest | null = null;
 let current: Current | null = null;
 let ticking = false;
 
@@ -52,11 +52,11 @@ onmessage = ({ data }: MessageEvent<ToWorker>) => {
     ready(data.module);
   } else if (data.kind === "view") {
     if (pending?.id === data.id) pending.view = data.view;
-    if (current?.wanted.id !== data.id) return;
-    current.wanted.view = data.view;
+    if (current?.request.id !== data.id) return;
+    current.request.view = data.view;
     guarded(data.id, () => picture(current!));
   } else if (data.kind === "look") {
-    if (current?.wanted.id !== data.id) return;
+    if (current?.request.id !== data.id) return;
     current.look = data;
     tick();
   } else {
@@ -86,66 +86,66 @@ function guarded(id: number, act: () => void) {
   }
 }
 
-function begin(wanted: Wanted) {
+function begin(request: RunRequest) {
   current?.hashing?.free();
   current?.lens?.run.free();
   current?.run.free();
   current = null;
-  const its: Core = core(module!);
-  let scenario = wanted.scenario ?? "";
+  const instance: Core = core(module!);
+  let scenario = request.scenario ?? "";
   let names: string[] = [];
   let command = "";
   let experiment: Current["experiment"] = null;
-  if (wanted.experiment !== undefined) {
-    const told: { names: string[]; scenario: string } = JSON.parse(its.runs_of_experiment(wanted.experiment, wanted.pick));
-    ({ names, scenario } = told);
-    command = wanted.command ?? "";
-  } else if (wanted.form !== undefined) {
-    const made: { command: string; experiment: Record<string, unknown>; runs: { name: string; scenario: string }[] } = JSON.parse(its.runs_of(wanted.form));
-    names = made.runs.map((it) => it.name);
-    ({ command, experiment } = made);
-    scenario = made.runs[Math.min(wanted.pick, made.runs.length - 1)]!.scenario;
+  if (request.experiment !== undefined) {
+    const experimentRun: { names: string[]; scenario: string } = JSON.parse(instance.runs_of_experiment(request.experiment, request.pick));
+    ({ names, scenario } = experimentRun);
+    command = request.command ?? "";
+  } else if (request.form !== undefined) {
+    const formRuns: { command: string; experiment: Record<string, unknown>; runs: { name: string; scenario: string }[] } = JSON.parse(instance.runs_of(request.form));
+    names = formRuns.runs.map((it) => it.name);
+    ({ command, experiment } = formRuns);
+    scenario = formRuns.runs[Math.min(request.pick, formRuns.runs.length - 1)]!.scenario;
   }
-  const cost: { verdict: string; packets: number; duration_ns: number } = JSON.parse(its.cost(scenario));
-  if (cost.verdict !== "run" && !wanted.asked) {
-    send({ kind: "ask", id: wanted.id, packets: cost.packets, most: 5e6 });
+  const cost: { verdict: string; packets: number; duration_ns: number } = JSON.parse(instance.cost(scenario));
+  if (cost.verdict !== "run" && !request.confirmed) {
+    send({ kind: "ask", id: request.id, packets: cost.packets, most: 5e6 });
     return;
   }
-  const run = new its.Run(scenario, its.picture_interval(cost.duration_ns));
-  current = { wanted, run, scenario, names, command, experiment, done: false, pictured: performance.now(), hashing: null, hashed: false, packets: cost.packets, lens: null, look: null };
-  its_of.set(current, its);
+  const run = new instance.Run(scenario, instance.picture_interval(cost.duration_ns));
+  current = { request, run, scenario, names, command, experiment, done: false, pictured: performance.now(), hashing: null, hashed: false, packets: cost.packets, lens: null, look: null };
+  instances.set(current, instance);
 }
 
-const its_of = new WeakMap<Current, Core>();
+const instances = new WeakMap<Current, Core>();
 
 function step() {
   if (!module) return;
   if (pending) {
-    const wanted = pending;
+    const request = pending;
     pending = null;
-    guarded(wanted.id, () => begin(wanted));
+    guarded(request.id, () => begin(request));
   }
-  if (current) guarded(current.wanted.id, () => slice(current!));
+  if (current) guarded(current.request.id, () => slice(current!));
 }
 
 function slice(it: Current) {
-  const id = it.wanted.id;
+  const id = it.request.id;
   if (it.done && it.look) return looked(it, it.look);
   const run = it.done ? it.hashing : it.run;
   if (!run) return;
   const until = performance.now() + SLICE_MS;
-  let told: { done: boolean; stalled: boolean; fault: Problem | null };
-  do told = JSON.parse(run.advance(Number.MAX_SAFE_INTEGER, EVENTS));
-  while (!told.done && !told.stalled && !told.fault && performance.now() < until);
-  if (told.fault) {
+  let progress: { done: boolean; stalled: boolean; fault: Problem | null };
+  do progress = JSON.parse(run.advance(Number.MAX_SAFE_INTEGER, EVENTS));
+  while (!progress.done && !progress.stalled && !progress.fault && performance.now() < until);
+  if (progress.fault) {
     current = null;
     run.free();
-    send({ kind: "problems", id, problems: [told.fault] });
-  } else if (told.stalled) {
+    send({ kind: "problems", id, problems: [progress.fault] });
+  } else if (progress.stalled) {
     current = null;
     send({ kind: "stalled", id });
   } else if (it.done) {
-    if (!told.done) return tick();
+    if (!progress.done) return tick();
     const sha256 = run.sha256();
     const measured: Results = JSON.parse(run.measures());
     run.free();
@@ -153,15 +153,15 @@ function slice(it: Current) {
     it.hashed = true;
     send({ kind: "hash", id, sha256, ...measured });
   } else {
-    it.done = told.done;
-    if (told.done || performance.now() - it.pictured > PICTURE_MS) picture(it);
+    it.done = progress.done;
+    if (progress.done || performance.now() - it.pictured > PICTURE_MS) picture(it);
     else send({ kind: "beat" });
-    if (!told.done) return tick();
+    if (!progress.done) return tick();
     // The hash is the shared scenario's, recorded as it says: a second run when nobody waits.
     setTimeout(() => {
       if (current !== it || pending) return;
       guarded(id, () => {
-        it.hashing = new (its_of.get(it)!.Run)(it.scenario, 0);
+        it.hashing = new (instances.get(it)!.Run)(it.scenario, 0);
         tick();
       });
     }, QUIET_MS);
@@ -175,15 +175,15 @@ function looked(it: Current, look: Look) {
     it.lens = null;
   }
   if (!it.lens) {
-    const run = new (its_of.get(it)!.Lens)(it.scenario, look.from);
+    const run = new (instances.get(it)!.Lens)(it.scenario, look.from);
     it.lens = { run, from: look.from, links: JSON.parse(run.links()) };
   }
   const { run, links } = it.lens;
   const until = performance.now() + SLICE_MS;
-  let there: boolean;
-  do there = run.advance(look.to, EVENTS);
-  while (!there && performance.now() < until);
-  if (!there) {
+  let isThere: boolean;
+  do isThere = run.advance(look.to, EVENTS);
+  while (!isThere && performance.now() < until);
+  if (!isThere) {
     send({ kind: "beat" });
     return tick();
   }
@@ -195,21 +195,21 @@ function looked(it: Current, look: Look) {
 }
 
 function picture(it: Current) {
-  const { run, wanted } = it;
+  const { run, request } = it;
   const flows: FlowFacts[] = JSON.parse(run.flows());
   const links: { link: string; rate_bps: number | null }[] = JSON.parse(run.links());
-  const view: View = { ...wanted.view };
+  const view: View = { ...request.view };
   if (view.to <= view.from) (view.from = 0), (view.to = run.duration_ns);
   const { from, to, pixels } = view;
   const { measures, sentence, marks }: Results = JSON.parse(run.measures());
   const rtt_ns = (measures.flows[0]?.rtt_ms?.p50 ?? 50) * 1e6;
   const window_ns = Math.max(10 * rtt_ns, 5e7);
-  const each = (series: string): Line[] => flows.map((flow) => run.lines(series, flow.flow, from, to, pixels, window_ns));
+  const lineOfEach = (series: string): Line[] => flows.map((flow) => run.lines(series, flow.flow, from, to, pixels, window_ns));
   const lines = {
-    cwnd: each("cwnd"),
-    ssthresh: flows.length <= 4 ? each("ssthresh") : [],
-    rtt: each("rtt"),
-    goodput: each("goodput"),
+    cwnd: lineOfEach("cwnd"),
+    ssthresh: flows.length <= 4 ? lineOfEach("ssthresh") : [],
+    rtt: lineOfEach("rtt"),
+    goodput: lineOfEach("goodput"),
   };
   const queues = queuesOf(measures.flows, links).map((queue) => {
     const number = links.findIndex(({ link }) => link === queue.link);
@@ -225,7 +225,7 @@ function picture(it: Current) {
   };
   const message: Picture = {
     kind: "picture",
-    id: wanted.id,
+    id: request.id,
     done: it.done,
     now: run.now_ns,
     duration: run.duration_ns,
