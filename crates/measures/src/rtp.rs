@@ -8,7 +8,7 @@ use dragstrip_scenario::Application;
 use serde::Serialize;
 
 /// A frame that is complete within these times is in time: ITU-T G.114's limits for conversation are 150 and 400 ms from mouth
-/// to ear, of which the network has a part.
+/// to ear, of which the network has a part. Both shares are of the frames that the greater limit allows to judge.
 const LATE_NS: [i64; 2] = [100_000_000, 200_000_000];
 /// Packets of frames that were captured later than this before the stop may still be on their way.
 const OPEN_NS: i64 = 1_000_000_000;
@@ -96,7 +96,7 @@ pub(crate) struct LiveVideo {
     pub delay_ms_p95: Option<f64>,
     /// 99th percentile of that time.
     pub delay_ms_p99: Option<f64>,
-    /// Share of the frames, from 0 to 1, that are not complete 100 ms after their capture.
+    /// Share of the frames, from 0 to 1, that are not complete 100 ms after their capture; without those of the last 200 ms.
     pub late_100ms: Option<f64>,
     /// The same of 200 ms.
     pub late_200ms: Option<f64>,
@@ -129,13 +129,13 @@ impl Measured {
         let (targets, bytes) = (self.ints(&frames::target_bps)?, self.ints(&frames::bytes)?);
         let (sent, arrived) = (self.ints(&frames::sent)?, self.ints(&frames::arrived)?);
         let complete = || rows.iter().copied().filter(|row| arrived_at[*row] != Data::NULL);
+        let is_decided = |row: &usize| times[*row] + LATE_NS[1] <= flow.stop_ns;
+        let decided: Vec<usize> = rows.iter().copied().filter(is_decided).collect();
         let late = LATE_NS.map(|limit_ns| {
-            let known = |row: &usize| times[*row] + limit_ns <= flow.stop_ns;
-            let is_late = |row: usize| {
-                arrived_at[row] == Data::NULL || arrived_at[row] - times[row] > limit_ns
+            let is_late = |row: &usize| {
+                arrived_at[*row] == Data::NULL || arrived_at[*row] - times[*row] > limit_ns
             };
-            let known = rows.iter().copied().filter(known);
-            mean(&known.map(|row| f64::from(u8::from(is_late(row)))).collect::<Vec<_>>())
+            mean(&decided.iter().map(|row| f64::from(u8::from(is_late(row)))).collect::<Vec<_>>())
         });
         let delays = self.frame_ms(place, &Window::default())?;
         let settled = || rows.iter().copied().filter(|row| times[*row] + OPEN_NS <= flow.stop_ns);

@@ -55,7 +55,9 @@ class LiveVideo(Entry):
     delay_ms_p99: float | None
     """99th percentile of that time."""
     late_100ms: float | None
-    """Share of the frames, from 0 to 1, that are not complete 100 ms after their capture."""
+    """Share of the frames, from 0 to 1, that are not complete 100 ms after their capture; without those of
+    the last 200 ms.
+    """
     late_200ms: float | None
     """The same of 200 ms."""
     lost: float | None
