@@ -281,6 +281,9 @@ fn missing(error: MissingColumn) -> Refused {
 mod tests {
     use super::Run;
     use crate::form::runs_of;
+    use dragstrip_testkit::{Budget, scenarios};
+    use proptest::strategy::{Strategy, ValueTree};
+    use proptest::test_runner::{Config, TestRng, TestRunner};
     use serde_json::Value;
 
     /// A picture before the end is of any instant, also of one before a change of the path.
@@ -301,5 +304,32 @@ mod tests {
             }
             assert!(run.done());
         }
+    }
+
+    #[test]
+    fn random_runs_have_figures_and_curves_at_every_instant() {
+        let config = Config { failure_persistence: None, ..Config::default() };
+        let rng = TestRng::from_seed(config.rng_algorithm, &[11; 32]);
+        let mut runner = TestRunner::new_with_rng(config, rng);
+        let strategy = scenarios(Budget { duration_ns: 3_000_000_000, flows: 4 });
+        let mut pictures = 0;
+        for number in 0..150 {
+            let scenario = strategy.new_tree(&mut runner).unwrap().current();
+            let Ok(mut run) = Run::new(&serde_json::to_string(&scenario).unwrap(), 5e6) else {
+                continue;
+            };
+            let end_ns = run.duration_ns();
+            for part in 0..=7 {
+                let at_ns = f64::from(part) * end_ns / 7.0;
+                run.advance(at_ns, 1e9);
+                let figures = run.measures();
+                assert!(figures.is_ok(), "scenario {number} at {at_ns} ns: {figures:?}");
+                for series in ["cwnd", "ssthresh", "rtt", "goodput"] {
+                    run.lines(series, 0, 0.0, end_ns, 100, 5e7).unwrap();
+                }
+                pictures += 1;
+            }
+        }
+        assert!(pictures > 800, "{pictures}");
     }
 }
