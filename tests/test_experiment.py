@@ -114,23 +114,46 @@ def test_a_run_that_needs_more_memory_than_there_is(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("record", "seconds", "table"), [({}, 217, "rtts"), ({"every_ack": True, "rtts": False}, 108, "samples")]
+    ("record", "seconds", "table", "advice"),
+    [
+        ({}, "173", "rtts", "record.rtts = false (`--no-rtts`) makes it smaller"),
+        (
+            {"every_ack": True, "rtts": False},
+            "86.7",
+            "samples",
+            "; record.every_ack = false makes it smaller",
+        ),
+    ],
 )
 def test_a_run_that_no_report_could_read_is_refused_before_it_begins(
-    monkeypatch: pytest.MonkeyPatch, record: dict[str, Any], seconds: int, table: str
+    monkeypatch: pytest.MonkeyPatch, record: dict[str, Any], seconds: str, table: str, advice: str
 ) -> None:
     from dragstrip.model.scenario import memory
 
+    def fast(duration: str, **record: Any) -> dict[str, Any]:
+        return dumbbell(duration=duration, path={"rate": "10gbit"}, record=record)
+
     monkeypatch.setattr(memory, "memory_bytes", lambda: 1 << 50)
-    fast = {"path": {"rate": "10gbit"}, "record": record}
-    error = refused(dumbbell(duration="300s", **fast))
+    error = refused(fast("300s", **record))
     assert error.field == "duration"
     assert f"at most about {seconds}s: its table `{table}`" in error.expected
-    assert "--no-rtts" in error.expected
-    refused_at = seconds + 2
-    refused(dumbbell(duration=f"{refused_at}s", **fast))
-    expand(Experiment.build(dumbbell(duration=f"{seconds - 1}s", **fast)))
-    expand(Experiment.build(dumbbell(duration="300s", path={"rate": "10gbit"}, record={"rtts": False})))
+    assert error.expected.endswith(advice)
+    refused(fast(f"{float(seconds) + 1}s", **record))
+    expand(Experiment.build(fast(f"{seconds}s", **record)))
+    expand(Experiment.build(fast("300s", rtts=False)))
+
+
+def test_the_duration_that_a_refusal_offers_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several limits the strictest decides, and no offer is rounded up."""
+    from dragstrip.model.scenario import memory
+
+    for gib in (1, 3, 7, 20, 500, 100_000):
+        monkeypatch.setattr(memory, "memory_bytes", lambda gib=gib: gib << 30)
+        for rate in ("3gbit", "10gbit", "97gbit", "800gbit"):
+            error = refused(dumbbell(duration="16999s", path={"rate": rate}))
+            offer = error.expected.split("about ")[1].split(":")[0]
+            assert "e+" not in error.expected
+            expand(Experiment.build(dumbbell(duration=offer, path={"rate": rate})))
 
 
 def test_files_that_are_no_experiments(tmp_path: Path) -> None:

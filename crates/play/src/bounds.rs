@@ -98,7 +98,7 @@ fn within(scenario: &Scenario) -> Result<(), Vec<Problem>> {
         let long = |ns| tc::format_time(Duration::from_nanos(ns));
         let expected =
             format!("at most {}; longer runs on the command line", long(DURATION_MAX_NS));
-        problems.push(Problem::new("duration_ns", long(*duration_ns), expected));
+        problems.push(Problem::new("duration", long(*duration_ns), expected));
     }
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
@@ -114,14 +114,14 @@ pub fn cost_of(scenario: &Scenario) -> Result<Value, Refused> {
             "at most {} MiB: a shorter run, a lower rate or fewer flows; or the command line",
             RECORDING_BYTES_MAX >> 20
         );
-        problems.push(Problem::new("duration_ns", value, expected));
+        problems.push(Problem::new("duration", value, expected));
     }
     if packets > PACKETS_ASKED_MAX {
         let value = format!("about {packets} packets");
         let expected = format!(
             "at most {PACKETS_ASKED_MAX}: a shorter run or a lower rate; or the command line"
         );
-        problems.push(Problem::new("duration_ns", value, expected));
+        problems.push(Problem::new("duration", value, expected));
     }
     if !problems.is_empty() {
         return Err(refused::problems(problems));

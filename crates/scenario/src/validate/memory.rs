@@ -2,11 +2,11 @@
 
 use crate::applications::Application;
 use crate::captures::CAPTURE_BYTES;
-use crate::path::FULL_FRAME_BYTES;
+use crate::changes::Period;
 use crate::routing::Topology;
-use crate::types::{Scenario, Transport};
+use crate::types::{NodeSpec, Scenario, Transport};
 use dragstrip_units::Problem;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Columns of 64 bits per row of each table (the recording's reference page lists them).
 const SAMPLES_COLUMNS: u64 = 14;
@@ -24,8 +24,10 @@ const MATCHED_COLUMNS: u64 = 3;
 const CC_VARIABLES: u64 = 10;
 const COLUMN_BYTES: u64 = 8;
 /// Full frames are counted; smaller ones would be more packets but not more ACKs of a bulk flow.
-const FRAME_BITS: u128 = FULL_FRAME_BYTES as u128 * 8;
-const SEGMENT_BYTES: u64 = 1448;
+const ETHERNET_BYTES: u128 = 14;
+const MTU_BYTES: u32 = 1500;
+/// IP and TCP headers with timestamps.
+const HEADER_BYTES: u32 = 52;
 /// Assumed rate if no link of the path has one.
 const RATE_UNKNOWN_BPS: u64 = 10_000_000_000;
 /// The receiver acknowledges every second segment.
@@ -123,25 +125,41 @@ impl Scenario {
         Err(Problem::new(field, value, format!("{limit}: {advice}")))
     }
 
-    /// About how many data packets TCP and QUIC will send: what the bottlenecks let pass.
+    /// About how many data packets TCP and QUIC will send: what the slowest link lets pass on the way of each flow's data
+    /// while it lives, and what such a link lets pass in all.
     #[must_use]
     pub fn packets(&self) -> u64 {
         let topology = Topology::new(self);
+        let mut links = Rates::new(self);
+        let mtus = self.nodes.iter().filter_map(NodeSpec::host);
+        let mtus: BTreeMap<&str, u32> =
+            mtus.map(|host| (host.name.as_str(), host.mtu_bytes)).collect();
         // Per bottleneck: what it can carry, and what its flows want.
         let mut bottlenecks: BTreeMap<Option<usize>, (u64, u64)> = BTreeMap::new();
         for flow in self.flows.iter().filter(|flow| flow.transport != Transport::Udp) {
-            let ends = (topology.node(&flow.sender), topology.node(&flow.receiver));
+            let (sender, receiver) = flow.data_ends();
+            let ends = (topology.node(sender), topology.node(receiver));
             let (Some(from), Some(to)) = ends else { continue };
             let Ok(path) = topology.path(from, to) else { continue };
-            let slowest = path
-                .into_iter()
-                .filter_map(|link| Some((self.link_facts(&self.links[link]).fastest_bps?, link)))
-                .min()
-                .map_or((RATE_UNKNOWN_BPS, None), |(bps, link)| (bps, Some(link)));
-            let bits = u128::from(slowest.0) * u128::from(self.duration_ns) / 1_000_000_000;
-            let room = u64::try_from(bits / FRAME_BITS).unwrap_or(u64::MAX);
+            let mtu = |name| mtus.get(name).copied().unwrap_or(MTU_BYTES);
+            let mtu_bytes = mtu(sender).min(mtu(receiver));
+            let frame_bits = (u128::from(mtu_bytes) + ETHERNET_BYTES) * 8;
+            let segment_bytes = u64::from(mtu_bytes.saturating_sub(HEADER_BYTES).max(1));
+            let whole = (0, self.duration_ns);
+            let life = (flow.start_ns, flow.stop_ns.unwrap_or(u64::MAX).min(self.duration_ns));
+            let slowest = path.into_iter().filter_map(|link| Some((links.bits(link, life)?, link)));
+            let (bits, link) = slowest.min().map_or_else(
+                || (bits_of(RATE_UNKNOWN_BPS, life), None),
+                |(bits, link)| (bits, Some(link)),
+            );
+            let all_bits = link
+                .and_then(|link| links.bits(link, whole))
+                .unwrap_or_else(|| bits_of(RATE_UNKNOWN_BPS, whole));
+            let packets_in = |bits: u128| u64::try_from(bits / frame_bits).unwrap_or(u64::MAX);
             let packets = match flow.application {
-                Application::Bulk { bytes: Some(bytes) } => bytes.div_ceil(SEGMENT_BYTES),
+                Application::Bulk { bytes: Some(bytes) } => {
+                    bytes.div_ceil(segment_bytes).min(packets_in(bits))
+                }
                 Application::Bulk { bytes: None }
                 | Application::OnOff { .. }
                 | Application::RequestResponse { .. }
@@ -149,11 +167,56 @@ impl Scenario {
                 | Application::ConstantRate { .. }
                 | Application::Rtp { .. }
                 | Application::Tunnel { .. }
-                | Application::Program { .. } => room,
+                | Application::Program { .. } => packets_in(bits),
             };
-            let (_, sum) = bottlenecks.entry(slowest.1).or_insert((room, 0));
+            let (room, sum) = bottlenecks.entry(link).or_default();
+            *room = packets_in(all_bits).max(*room);
             *sum = sum.saturating_add(packets);
         }
         bottlenecks.values().map(|(room, packets)| *room.min(packets)).fold(0, u64::saturating_add)
     }
+}
+
+/// The fastest rate of each link by periods, computed when first needed: a network may have a hundred thousand links.
+struct Rates<'a> {
+    scenario: &'a Scenario,
+    changing: BTreeSet<&'a str>,
+    of_links: BTreeMap<usize, Vec<(u64, Option<u64>)>>,
+}
+
+impl<'a> Rates<'a> {
+    fn new(scenario: &'a Scenario) -> Self {
+        let changing = scenario.changes.iter().map(|change| change.link.as_str()).collect();
+        Self { scenario, changing, of_links: BTreeMap::new() }
+    }
+
+    /// Bits that a link lets pass in a span of time; none where it has no rate at some time of it.
+    fn bits(&mut self, link: usize, (from_ns, to_ns): (u64, u64)) -> Option<u128> {
+        let Self { scenario, changing, of_links } = self;
+        let periods = of_links.entry(link).or_insert_with(|| {
+            let spec = &scenario.links[link];
+            if !changing.contains(spec.name.as_str()) {
+                return vec![(0, scenario.link_facts(spec).fastest_bps)];
+            }
+            let rate = |period: &Period| match period.up {
+                true => scenario.link_facts(&period.link).fastest_bps,
+                false => Some(0),
+            };
+            let periods = scenario.periods(spec);
+            periods.iter().map(|period| (period.from_ns, rate(period))).collect()
+        });
+        let ends = periods.iter().skip(1).map(|(from, _)| *from).chain([u64::MAX]);
+        let mut bits = 0_u128;
+        for ((begin, rate), end) in periods.iter().zip(ends) {
+            let span = (from_ns.max(*begin), to_ns.min(end));
+            if span.0 < span.1 {
+                bits += bits_of((*rate)?, span);
+            }
+        }
+        Some(bits)
+    }
+}
+
+fn bits_of(rate_bps: u64, (from_ns, to_ns): (u64, u64)) -> u128 {
+    u128::from(rate_bps) * u128::from(to_ns.saturating_sub(from_ns)) / 1_000_000_000
 }

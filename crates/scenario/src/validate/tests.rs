@@ -505,6 +505,45 @@ fn a_recording_is_estimated_from_its_rows() {
 }
 
 #[test]
+fn packets_are_those_that_the_slowest_link_lets_pass_while_a_flow_lives() {
+    let packets = |change: &dyn Fn(&mut Scenario)| {
+        let mut scenario = fixture::scenario();
+        change(&mut scenario);
+        scenario.packets()
+    };
+    let whole = packets(&|_| {});
+    assert_eq!(whole, 8256);
+    assert_eq!(packets(&|s| s.flows[0].start_ns = 5_000_000_000), whole / 2);
+    assert_eq!(packets(&|s| s.flows[0].stop_ns = Some(1_000_000_000)), whole / 10);
+    // A tenth of the rate for a half of the time, and none for a tenth.
+    let slower = |s: &mut Scenario| {
+        let link = s.links[1].name.clone();
+        let text = format!(
+            r#"[{{"link": "{link}", "at_ns": 5000000000, "rate_bps": 1000000}},
+                {{"link": "{link}", "at_ns": 9000000000, "up": false}}]"#
+        );
+        s.changes = serde_json::from_str(&text).unwrap();
+    };
+    assert_eq!(packets(&slower), (10_000_000 * 5 + 1_000_000 * 4) / (1514 * 8));
+    let small = |s: &mut Scenario| {
+        s.nodes.iter_mut().for_each(|node| {
+            if let NodeSpec::Host(host) = node {
+                host.mtu_bytes = 300;
+            }
+        });
+    };
+    assert_eq!(packets(&small), 10_000_000 * 10 / (314 * 8));
+    // Of who asks, the answers are the data.
+    let asks = |s: &mut Scenario| {
+        let flow = &mut s.flows[0];
+        (flow.sender, flow.receiver) = (flow.receiver.clone(), flow.sender.clone());
+        flow.application =
+            Application::RequestResponse { request_bytes: 100, response_bytes: 1000, think_ns: 0 };
+    };
+    assert_eq!(packets(&asks), whole);
+}
+
+#[test]
 fn captures_at_both_ends_take_memory_and_few_hosts() {
     let mut scenario = fixture::scenario();
     let without = scenario.recording_bytes();

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import os
+from collections.abc import Mapping
+from typing import Any
 
 from dragstrip import _core
 from dragstrip.errors import BadInputError, Raw
@@ -34,26 +37,51 @@ REPORT_COLUMNS = {"samples": 6, "rtts": 3}
 """Columns that a report reads together, of the tables that may have a row for every ACK."""
 
 
+ROWS_MARGIN = 1.25
+"""Rows that a table may have over their estimate: after a loss every packet is acknowledged."""
+
+
 def refuse_if_too_large(scenario: _core.Scenario, duration_ns: int, source: str = "") -> None:
-    """Raise `BadInputError` about the duration if the recording fits into no memory or no report."""
+    """Raise `BadInputError` about the duration if the recording fits into no memory or no report.
+
+    The duration that the error offers passes if the recording grows in proportion to it.
+    """
+    reasons: list[tuple[float, str]] = []
     needed, available = COPIES * scenario.recording_bytes, memory_bytes()
     if needed > available:
-        need = f"{needed / 2**30:.3g} GiB of memory, this machine has {available / 2**30:.3g} GiB"
-        raise _too_long(duration_ns, available / needed, f"the recording would need {need}", source)
+        reason = f"the recording would need {_gib(needed)} of memory, this machine has {_gib(available)}"
+        reasons.append((available / needed, reason))
     for (table, columns), rows in zip(REPORT_COLUMNS.items(), scenario.rows_per_ack, strict=True):
-        rows_max = rows_within(columns)
+        rows_max = rows_within(columns) / ROWS_MARGIN
         if rows > rows_max:
-            need = f"{rows / 1e6:.0f} million rows, a report reads at most {rows_max / 1e6:.0f} million"
-            raise _too_long(duration_ns, rows_max / rows, f"its table `{table}` would have {need}", source)
+            millions = f"{rows / 1e6:,.0f} million rows, a report reads at most {rows_max / 1e6:,.0f} million"
+            reasons.append((rows_max / rows, f"its table `{table}` would have about {millions}"))
+    if reasons:
+        share, reason = min(reasons)
+        seconds = duration_ns / 1e9
+        offer = f"at most about {_rounded_down(seconds * share)}s: {reason}"
+        advice = _advice(scenario.document()["record"])
+        raise BadInputError("duration", Raw(f"{seconds:g}s"), f"{offer}{advice}", source)
 
 
-def _too_long(duration_ns: int, share: float, reason: str, source: str) -> BadInputError:
-    """Return the error for a duration of which only this share would do."""
-    seconds = duration_ns / 1e9
-    expected = f"at most about {seconds * share:.3g}s: {reason} ({_ADVICE})"
-    return BadInputError("duration", Raw(f"{seconds:g}s"), expected, source)
+def _gib(size_bytes: float) -> str:
+    gib = size_bytes / 2**30
+    return f"{gib:.3g} GiB" if gib < 1000 else f"{gib:,.0f} GiB"
 
 
-_ADVICE = (
-    "record.every_ack = false, record.rtts = false (`--no-rtts`) or a longer record.interval makes it smaller"
-)
+def _rounded_down(seconds: float) -> str:
+    """Return a time with three digits that is no longer."""
+    places = 2 - math.floor(math.log10(seconds))
+    return f"{math.floor(seconds * 10**places) / 10**places:.{max(0, places)}f}"
+
+
+def _advice(record: Mapping[str, Any]) -> str:
+    """Return which settings of `record` make this recording smaller."""
+    settings = [
+        ("every_ack", "record.every_ack = false"),
+        ("rtts", "record.rtts = false (`--no-rtts`)"),
+        ("cc_state", "record.cc_state = false"),
+        ("captures", "record.captures = false"),
+    ]
+    helpful = [text for field, text in settings if record.get(field)] or ["a longer record.interval"]
+    return f"; {' or '.join(helpful)} makes it smaller"
