@@ -1,7 +1,7 @@
 //! Each rule against a run that was built to have its cause, and one that was built not to; the figures in the sentences against
 //! the measures.
 
-use dragstrip_measures::{Figure, Finding, Measured, Window, explain, find};
+use dragstrip_measures::{Figure, Finding, Measured, Window, explain, find, summarise};
 use dragstrip_scenario::{
     Application, LinkSpec, LossModel, NetemSpec, NodeSpec, QdiscSpec, Scenario, Transport,
 };
@@ -149,6 +149,44 @@ fn a_queue_that_never_empties() {
     assert!(measure(&run, "backlog_bytes_p5", 0) > 0.0);
     // Vegas keeps two to four packets there.
     absent(&why(&path("bfifo limit 200000", "vegas")), "standing_queue");
+}
+
+/// On a medium the RTT above the empty path's is not all queueing: the wait in the queue is.
+#[test]
+fn a_queue_in_front_of_a_medium() {
+    let mut scenario = path("pfifo limit 30", "cubic");
+    let wifi = serde_json::json!({"kind": "wifi_g", "rate_bps": 24 * MBIT});
+    let wifi = serde_json::from_value(wifi).expect("a medium");
+    scenario.media.insert("wifi".to_owned(), wifi);
+    let bottleneck = &mut scenario.links[0];
+    (bottleneck.rate_bps, bottleneck.medium) = (None, Some("wifi".to_owned()));
+    let run = measured(&scenario);
+    let findings = findings(&run);
+    let finding = first(&findings, "standing_queue");
+    let summary = serde_json::to_value(summarise(&run).expect("all columns")).expect("a document");
+    assert_eq!(summary["flows"][0]["queueing_ms"], finding.figures["queueing_ms"]);
+    let rtt_ms = measure(&run, "rtt_ms_p50", 0);
+    assert!((5.0..rtt_ms - 40.0).contains(&finding.figures["queueing_ms"]), "{finding:?}");
+}
+
+/// Without every sample, the RTT of an interval counts if something was acknowledged in it: that of a silent flow is old.
+#[test]
+fn a_silent_flow_has_no_rtt() {
+    let figures = |rtts: bool| {
+        let mut scenario = path("bfifo limit 100000", "cubic");
+        scenario.record.rtts = rtts;
+        scenario.flows[0].application = Application::OnOff { on_ns: 1000 * MS, off_ns: 3000 * MS };
+        let run = measured(&scenario);
+        let intervals = scenario.duration_ns / scenario.record.interval_ns;
+        let (measure, _) = find("rtt_ms_p50").expect("a measure");
+        let Figure::OfFlow(series) = measure.figure else { panic!("a series") };
+        let samples = series(&run, 0, &Window::default()).expect("a series").len() as u64;
+        (samples, intervals)
+    };
+    let (samples, intervals) = figures(false);
+    // A quarter of the time, and what of each second's data the queue still holds.
+    assert!((intervals / 4..intervals / 2).contains(&samples), "{samples} of {intervals}");
+    assert!(figures(true).0 > 10 * samples);
 }
 
 #[test]

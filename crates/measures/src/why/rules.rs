@@ -270,13 +270,20 @@ fn wait_at(flow: &Flow, link: &str) -> Option<f64> {
 }
 
 fn standing_queue(facts: &Facts) -> Option<Cause> {
-    let queueing = |flow: &Flow| flow.rtt_p50_ms.unwrap_or(0.0) - flow.base_rtt_ms;
+    // A medium has delays of its own: there the wait in its queue is what is known to be queueing (Little's law).
+    let queueing = |flow: &Flow| {
+        let rtt_ms = flow.rtt_p50_ms.unwrap_or(0.0);
+        match facts.link_of(flow) {
+            Some(link) if link.rate_bps.is_none() => {
+                wait_at(flow, &link.name).unwrap_or(0.0).min(rtt_ms)
+            }
+            Some(_) | None => rtt_ms - flow.base_rtt_ms,
+        }
+    };
     let holds = |flow: &Flow| {
         let enough = QUEUEING_MS_MIN.max(QUEUEING_PART_MIN * flow.base_rtt_ms);
         let link = facts.link_of(flow);
-        // Without one rate, no telling queueing from a slow medium.
-        let queued =
-            link.is_some_and(|link| link.backlog_p50_bytes > 0.0 && link.rate_bps.is_some());
+        let queued = link.is_some_and(|link| link.backlog_p50_bytes > 0.0);
         // What a paced sender, or one that small queues hold back, leaves in the queue is in the sentence on that.
         let held = |limit: &str| flow.limited(limit) >= LIMITED_MIN;
         let held = held("pacing") || held("small_queue");
