@@ -84,7 +84,7 @@ pub const MEASURES: &[Measure] = &[
         Level::Flow,
         "rtt_ms",
         "ms",
-        "the sender's RTT samples; if none were recorded (or with `state`), its latest RTT at each interval",
+        "the sender's RTT samples; if none were recorded, its latest RTT at each interval in which something was acknowledged; with `state`, its latest RTT at each interval in that state",
         Figure::OfFlow(Measured::rtts_ms),
     ),
     measure(

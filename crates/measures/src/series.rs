@@ -47,15 +47,26 @@ impl Measured {
         self.present(Of::Samples, def, place, window, f64::from(self.segment_bytes(place)))
     }
 
-    /// Packet-level RTT samples; the sender's latest RTT at each interval where none were recorded.
+    /// Packet-level RTT samples. Where none were recorded: the sender's latest RTT at the end of each interval in which
+    /// something was acknowledged, for the RTT of a silent flow is an old one.
     pub(crate) fn rtts_ms(&self, place: usize, window: &Window) -> Values {
-        if window.state.is_none() {
-            let rtts = self.present(Of::Rtts, &column::rtts::rtt_ns, place, window, 1e6)?;
-            if !rtts.is_empty() {
-                return Ok(rtts);
-            }
+        if window.state.is_some() {
+            return self.present(Of::Samples, &column::samples::rtt_ns, place, window, 1e6);
         }
-        self.present(Of::Samples, &column::samples::rtt_ns, place, window, 1e6)
+        let rtts = self.present(Of::Rtts, &column::rtts::rtt_ns, place, window, 1e6)?;
+        if !rtts.is_empty() {
+            return Ok(rtts);
+        }
+        let (rtts, acked) =
+            (self.ints(&column::samples::rtt_ns)?, self.ints(&column::samples::bytes_acked)?);
+        let rows = self.rows(Of::Samples, place, window)?;
+        let is_fresh = |at: usize| {
+            let before = at.checked_sub(1).map(|before| acked[rows[before]]);
+            acked[rows[at]] == Data::NULL || before.is_none_or(|before| acked[rows[at]] > before)
+        };
+        let rows = (0..rows.len()).filter(|at| is_fresh(*at)).map(|at| rows[at]);
+        let rtts = rows.map(|row| rtts[row]).filter(|rtt| *rtt != Data::NULL);
+        Ok(rtts.map(|rtt| rtt as f64 / 1e6).collect())
     }
 
     /// Ethernet frames that arrived, retransmissions included, in each whole second.

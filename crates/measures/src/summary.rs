@@ -73,7 +73,8 @@ struct FlowSummary {
     goodput_bps: f64,
     /// Median over whole seconds of the arrival rate of Ethernet frames, retransmissions included.
     throughput_bps_p50: Option<f64>,
-    /// Percentiles of the sender's packet-level RTT samples.
+    /// Percentiles of the sender's RTT samples, or, without `record.rtts`, of its latest RTT at each interval in which
+    /// something was acknowledged; `null` where there is none.
     rtt_ms: Percentiles,
     /// Segments retransmitted.
     retransmits: i64,

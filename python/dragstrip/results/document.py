@@ -126,7 +126,9 @@ class FlowResult(Entry):
     throughput_bps_p50: float | None
     """Median over whole seconds of the arrival rate of Ethernet frames, retransmissions included."""
     rtt_ms: Percentiles
-    """Percentiles of the sender's packet-level RTT samples."""
+    """Percentiles of the sender's RTT samples, or, without `record.rtts`, of its latest RTT at each interval
+    in which something was acknowledged; `null` where there is none.
+    """
     retransmits: int
     """Segments retransmitted."""
     segments_sent: int
