@@ -348,7 +348,9 @@ fn idle_link(facts: &Facts) -> Option<Cause> {
     let bdp = through().filter_map(|flow| flow.bdp_bytes).reduce(f64::max);
     let reduced = most.0.contains("reduction");
     let short = link.buffer_bytes.zip(bdp).filter(|(buffer, bdp)| reduced && buffer < bdp);
+    let first = through().next().filter(|_| through().count() == 1);
     Some(Cause::IdleLink {
+        who: first.map(|flow| name(facts, flow)),
         link: called(facts, link),
         flows: labels(through()),
         idle_s: link.idle_s?,

@@ -118,6 +118,7 @@ pub enum Cause {
         since_s: f64,
     },
     IdleLink {
+        who: Option<String>,
         link: String,
         flows: Vec<String>,
         idle_s: f64,
@@ -434,7 +435,18 @@ fn in_words(cause: Cause) -> Finding {
                 ("since_s", since_s),
             ]),
         },
-        Cause::IdleLink { link, flows, idle_s, busy_s, after, after_s, buffer_and_bdp_bytes } => {
+        Cause::IdleLink {
+            who,
+            link,
+            flows,
+            idle_s,
+            busy_s,
+            after,
+            after_s,
+            buffer_and_bdp_bytes,
+        } => {
+            let subject =
+                who.map_or_else(|| "The flows leave".to_owned(), |who| format!("{who} leaves"));
             let mut values = figures([
                 ("idle_s", idle_s),
                 ("idle_share", idle_s / busy_s),
@@ -446,7 +458,7 @@ fn in_words(cause: Cause) -> Finding {
             });
             Finding {
                 sentence: format!(
-                    "Nothing leaves {link} for {} of the time, {} of that {after}{buffer}",
+                    "{subject} {link} idle for {} of the time, {} of that {after}{buffer}",
                     percent(idle_s / busy_s),
                     percent(after_s / idle_s)
                 ),

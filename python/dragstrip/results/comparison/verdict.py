@@ -77,7 +77,7 @@ def _lowest(setup: Setup, quantity_name: str, figures: Figures, rows: list[Row])
     idle = [title for title in verdict.best if parts.get(title, 1.0) < STARVED_BELOW] if verdict else []
     if verdict is None or not verdict.worst or not idle:
         return verdict
-    notes = [f"{title} reaches {quantity.percent(parts[title])} of the highest goodput" for title in idle]
+    notes = [f"{title} gets only {quantity.percent(parts[title])} of the highest goodput" for title in idle]
     rivals = [
         (figure.middle, row.contender.title)
         for row, figure in figures
@@ -85,7 +85,7 @@ def _lowest(setup: Setup, quantity_name: str, figures: Figures, rows: list[Row])
     ]
     if rivals:
         least, title = min(rivals)
-        notes.append(f"of those that reach a tenth, {title} is lowest ({quantity.milliseconds(least)})")
+        notes.append(f"of the others, {title} has the lowest ({quantity.milliseconds(least)})")
     return replace(verdict, note="; ".join(notes))
 
 
