@@ -57,12 +57,13 @@ impl Measured {
         if !rtts.is_empty() {
             return Ok(rtts);
         }
-        let (rtts, acked) =
-            (self.ints(&column::samples::rtt_ns)?, self.ints(&column::samples::bytes_acked)?);
+        let rtts = self.ints(&column::samples::rtt_ns)?;
         let rows = self.rows(Of::Samples, place, window)?;
+        // A recording of another program may not tell what was acknowledged.
+        let acked = self.ints(&column::samples::bytes_acked).ok();
         let is_fresh = |at: usize| {
-            let before = at.checked_sub(1).map(|before| acked[rows[before]]);
-            acked[rows[at]] == Data::NULL || before.is_none_or(|before| acked[rows[at]] > before)
+            let (Some(acked), Some(before)) = (acked, at.checked_sub(1)) else { return true };
+            acked[rows[at]] == Data::NULL || acked[rows[at]] > acked[rows[before]]
         };
         let rows = (0..rows.len()).filter(|at| is_fresh(*at)).map(|at| rows[at]);
         let rtts = rows.map(|row| rtts[row]).filter(|rtt| *rtt != Data::NULL);
