@@ -69,6 +69,24 @@ def test_a_capture_from_elsewhere_is_named(made: Path, algorithm: str, place: st
     assert algorithm in document["among"]
 
 
+@pytest.mark.parametrize(
+    ("point", "place", "words"),
+    [
+        ("s1", "sender", "at the sender"),
+        ("d", "receiver", "at the receiver; what the sender saw is inferred"),
+        ("r-d", "queue", "behind the bottleneck's queue; what the sender saw is inferred"),
+    ],
+)
+def test_the_place_of_a_capture_is_where_it_was_taken(made: Path, point: str, place: str, words: str) -> None:
+    file = sender(made, point)
+    document = answer(file)
+    assert (document["place"], document["sender_inferred"]) == (place, point != "s1")
+    (path,) = json.loads(CliRunner().invoke(app, ["inspect", str(file), "--infer", "--json"]).stdout)["paths"]
+    assert path["place"] == place
+    text = " ".join(CliRunner().invoke(app, ["identify", str(file)]).stdout.split())
+    assert f" s, {words} candidate " in text
+
+
 def test_the_path_from_elsewhere_is_that_from_the_sender(made: Path) -> None:
     (at_sender,) = made.glob("runs/*-cubic/captures/s1.pcapng")
     (at_receiver,) = made.glob("runs/*-cubic/captures/d.pcapng")
@@ -95,6 +113,7 @@ def test_at_the_receiver_without_time_stamps_it_cannot_be_told(tmp_path: Path) -
     file = sender(raced(tmp_path / "bare", ("cubic",), sysctl={"net.ipv4.tcp_timestamps": "0"}), "d")
     document = answer(file)
     assert (document["kind"], document["answer"]) == (IMPOSSIBLE, None)
+    assert (document["place"], document["sender_inferred"]) == ("receiver", False)
     assert "at the receiver" in document["reason"]
 
 

@@ -22,6 +22,14 @@ File = Annotated[
         show_default=False,
     ),
 ]
+FileFromAnywhere = Annotated[
+    Path,
+    typer.Argument(
+        metavar="CAPTURE",
+        help="A capture at the sender, at a router or at the receiver: pcap or pcapng, compressed or not.",
+        show_default=False,
+    ),
+]
 FlowName = Annotated[
     str | None,
     typer.Option(
@@ -120,7 +128,7 @@ def whatif(
 
 
 def identify(
-    capture: File,
+    capture: FileFromAnywhere,
     *,
     flow: FlowName = None,
     addresses: Addresses = False,

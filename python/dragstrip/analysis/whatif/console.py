@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dragstrip.analysis.inference.console import lines as path_lines
-from dragstrip.analysis.whatif.identify import Answer
+from dragstrip.analysis.whatif.identify import PLACES, Answer
 from dragstrip.analysis.whatif.verdict import FlowEvidence, Prediction, Verdict, figures, flow_name
 from dragstrip.analysis.whatif.wording import answer as in_words
 from dragstrip.analysis.whatif.wording import raced_path, verdict_sentence
@@ -59,10 +59,9 @@ def identified(flow: FlowEvidence, answer: Answer, addresses: bool) -> str:
 
 def _capture(flow: FlowEvidence, addresses: bool) -> str:
     name = str(flow.file) if addresses else flow.file.name
-    place = {"sender": "at the sender", "receiver": "at the receiver"}.get(
-        str(flow.inspect_row["place"]), "between the ends"
-    )
-    return one_line(f"{name}, {flow_name(flow, addresses)}, {flow.capture.duration_s:.3g} s, {place}")
+    seconds, place = f"{flow.capture.duration_s:.3g} s", PLACES[flow.place]
+    inferred = "; what the sender saw is inferred" if flow.is_moved else ""
+    return one_line(f"{name}, {flow_name(flow, addresses)}, {seconds}, {place}{inferred}")
 
 
 def _fit(verdict: Verdict) -> Iterator[str]:

@@ -57,14 +57,19 @@ def subject(flow: FlowEvidence, addresses: bool) -> dict[str, Any]:
     return {
         "file": str(flow.file) if addresses else flow.file.name,
         "flow": flow_name(flow, addresses),
-        "place": flow.inspect_row["place"],
+        "place": flow.place,
         "duration_s": flow.capture.duration_s,
     }
 
 
 def identification(flow: FlowEvidence, answer: Answer, addresses: bool) -> dict[str, Any]:
     """Return which congestion control a flow shows as JSON (docs/reference/whatif.md)."""
-    return {"version": VERSION, **subject(flow, addresses), **answer.document()}
+    return {
+        "version": VERSION,
+        **subject(flow, addresses),
+        "sender_inferred": flow.is_moved,
+        **answer.document(),
+    }
 
 
 def _interval(interval: tuple[float, float, float] | None) -> dict[str, float] | None:

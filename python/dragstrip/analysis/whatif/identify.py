@@ -94,6 +94,14 @@ UNKNOWN = 1.5
 """Mean distance in units of noise beyond which a capture that gets no name is no candidate's."""
 CLOSE, CLOSEST = 0.5, 5
 """Score behind the best up to which candidates are named where there is no answer, and how many at most."""
+PLACES = {
+    "sender": "at the sender",
+    "receiver": "at the receiver",
+    "between": "between the ends",
+    "queue": "behind the bottleneck's queue",
+    "sender or queue": "at the sender or behind the bottleneck's queue",
+}
+"""Where a capture was taken, in words; "sender or queue" where the capture does not tell these apart."""
 GIVEN, UNCERTAIN, NONE, IMPOSSIBLE = "given", "uncertain", "unknown", "cannot tell"
 
 
@@ -138,7 +146,7 @@ class Answer:
 def impossible(flow: dict[str, Any], capture: FlowTrace, idle_ms: float) -> str:
     """Return why a capture cannot show its congestion control, or an empty text."""
     if flow["place"] != "sender":
-        return f"the capture was taken {_where(flow['place'])}; round trips and flight are seen at the sender"
+        return f"the capture was taken {PLACES[flow['place']]}; round trips and flight are seen at the sender"
     least = max(DURATION_MIN_S, ROUND_TRIPS_MIN * idle_ms / 1e3)
     if capture.duration_s < 0.99 * least:
         # A transfer of so many seconds ends some milliseconds earlier.
@@ -155,10 +163,6 @@ def impossible(flow: dict[str, Any], capture: FlowTrace, idle_ms: float) -> str:
     if capture.retransmitted == 0 and trips[2] < idle_ms * (1 + RTT_RISE_MIN):
         return "nothing was lost and nothing waited: the window was never felt"
     return ""
-
-
-def _where(place: str) -> str:
-    return "at the receiver" if place == "receiver" else "between the ends"
 
 
 def window_s(capture: FlowTrace, rate_bps: float) -> float:

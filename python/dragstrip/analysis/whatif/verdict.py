@@ -30,6 +30,10 @@ class FlowEvidence:
     """Flows beside it."""
     events: Sequence[Mapping[str, Any]]
     """Retransmissions with their verdicts; times in seconds from the beginning."""
+    place: str
+    """Where the capture was taken: a key of `identify.PLACES`."""
+    is_moved: bool = False
+    """The capture was taken elsewhere than at the sender, and the rest is what the sender would have seen."""
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,8 @@ def read(file: Path, name: str | None) -> FlowEvidence:
     path = inference.of_flow(file, inspection, rows, at)
     capture = flow_trace.of_recording(recording, target_flow["flow"])
     other_flows, events = _large_flow_count(flows, target_flow), _events(inspection, recording, target_flow)
-    return FlowEvidence(file, target_flow, capture, path, int(rows[at]["full_bytes"]), other_flows, events)
+    full_bytes = int(rows[at]["full_bytes"])
+    return FlowEvidence(file, target_flow, capture, path, full_bytes, other_flows, events, path.place)
 
 
 def _large_flow_count(flows: Sequence[Mapping[str, Any]], target_flow: Mapping[str, Any]) -> int:
@@ -107,7 +108,7 @@ def on_path(flow: FlowEvidence, has_own_size: bool = False) -> CandidatePaths:
     With `has_own_size` its hosts send segments of the capture's size, if that is far from the usual one.
     """
     if flow.path.place in ("receiver", "queue"):
-        where = "at the receiver" if flow.path.place == "receiver" else "behind the bottleneck's queue"
+        where = identifying.PLACES[flow.path.place]
         expected = f"a capture at the sender: one {where} shows neither its round trips nor the buffer"
         raise BadInputError(flow.path.flow, None, expected, str(flow.file))
     ip_bytes = IP_BYTES
@@ -173,7 +174,15 @@ def at_sender(flow: FlowEvidence) -> FlowEvidence | None:
     identity = {name: flow.inspect_row[name] for name in ("flow", "label")}
     path = replace(moved.path, file=str(flow.file), flow=flow.path.flow)
     row = {**moved.inspect_row, **identity}
-    return replace(moved, file=flow.file, inspect_row=row, path=path, other_flows=flow.other_flows)
+    return replace(
+        moved,
+        file=flow.file,
+        inspect_row=row,
+        path=path,
+        other_flows=flow.other_flows,
+        place="sender or queue" if flow.path.place == "sender" else flow.path.place,
+        is_moved=True,
+    )
 
 
 def _has_waited(flow: FlowEvidence) -> bool:
