@@ -287,6 +287,16 @@ def test_a_rate_and_a_round_trip_alone_say_nothing_about_the_queue(diagnosed: An
     assert diagnosed("--rate 10mbit --rtt 10ms")["findings"] == []
 
 
+@pytest.mark.parametrize(
+    ("line", "full_ms"), [("--path 'home DSL'", 450_000 * 8 / 10.37e3), ("--path LTE", 500.0)]
+)
+def test_a_full_queue_lasts_as_long_as_the_line_needs_for_its_bytes(
+    diagnosed: Any, line: str, full_ms: float
+) -> None:
+    (finding,) = (it for it in diagnosed(line)["findings"] if it["name"] == "fifo")
+    assert finding["figures"]["full_ms"] == pytest.approx(full_ms, rel=0.01)
+
+
 def test_a_path_that_is_not_filled_is_not_cleared(diagnosed: Any) -> None:
     large = "4096 4194304 1073741824"
     buffers = f"--sysctl 'net.ipv4.tcp_wmem={large}' --sysctl 'net.ipv4.tcp_rmem={large}'"

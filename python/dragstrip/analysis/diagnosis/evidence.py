@@ -207,11 +207,18 @@ class Evidence:
 
     @property
     def full_ms(self) -> float | None:
-        """Delay of a packet behind a full queue that is limited in bytes or packets."""
+        """Delay of a packet behind a full queue that is limited in bytes, in packets or by a time.
+
+        A time is one at the nominal rate of a medium, of which ADSL's cells leave less to the packets.
+        """
         if self.queue is None or self.queue.queue is None:
             return None
         if (wait := wait_ms(self.queue.queue)) is not None:
-            return wait
+            size, carried = self.queue.limit_bytes, self.carried_bps
+            if size is None or carried is None or not self.bloated:
+                return wait
+            full_ms = size * 8 / carried * 1e3
+            return full_ms if full_ms * HARDLY_BUSY < wait else wait  # else the queue is at another line
         if self.line_bps is None:
             return None
         limit = limit_bytes(self.queue.queue)

@@ -370,6 +370,8 @@ class ObservedQueue:
     tree: Tree | None = None
     refused: str = ""
     """Reason for which the simulator cannot be given these settings."""
+    limit_bytes: int | None = None
+    """Its size where a medium of the options sends it: a time in its words is one at the nominal rate."""
 
     @property
     def is_fifo(self) -> bool:

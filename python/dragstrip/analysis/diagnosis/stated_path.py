@@ -92,10 +92,8 @@ def of_uploads(options: DescribedPath, flows: Sequence[ObservedFlow]) -> Observa
     facts = [fact for fact in options.observed.facts if fact.name != "rate_bps"]
     facts.append(Fact("rate_bps", options.up_bps, "exact", COMMAND_LINE))
     words = options.up_queue or ""
-    name = kind_of(words)
-    kind = name if name.isalpha() or "_" in name else "bfifo"
-    queue = ObservedQueue(COMMAND_LINE, "", "", words, words, kind)
-    return replace(options.observed, facts=facts, queues=[queue] if words else [])
+    link = next((link for link in options.path.back if link.get("medium")), {})
+    return replace(options.observed, facts=facts, queues=[_queue(words, link)] if words else [])
 
 
 def _is_zero(text: str) -> bool:
@@ -125,7 +123,13 @@ def _queue(words: str, link: Mapping[str, Any]) -> ObservedQueue:
     name = kind_of(words)
     kind = name if name.isalpha() or "_" in name else str(model.get("kind", "bfifo"))
     return ObservedQueue(
-        COMMAND_LINE, "", "", words, words, kind if kind in ("noqueue",) or name == kind else "bfifo"
+        COMMAND_LINE,
+        "",
+        "",
+        words,
+        words,
+        kind if kind in ("noqueue",) or name == kind else "bfifo",
+        limit_bytes=model.get("limit_bytes") if link.get("medium") else None,
     )
 
 
