@@ -287,6 +287,17 @@ def test_a_rate_and_a_round_trip_alone_say_nothing_about_the_queue(diagnosed: An
     assert diagnosed("--rate 10mbit --rtt 10ms")["findings"] == []
 
 
+def test_the_best_change_is_of_both_directions_where_both_have_a_fault(diagnosed: Any) -> None:
+    document = diagnosed("--path 'home DSL'")
+    (advice,) = (it for it in document["advice"] if it["finding"] == "bufferbloat_up")
+    (best, *_) = (change for change in advice["changes"] if change["both_directions"])
+    assert " up, " in best["change"]
+    assert document["verdict"].endswith(f"in both directions: {best['change']} ({best['reason']}).")
+    document = diagnosed("--path cable")
+    down, up = (advice["changes"][0]["change"] for advice in document["advice"])
+    assert document["verdict"].endswith(f" Best change: {down}; on the return path: {up}.")
+
+
 @pytest.mark.parametrize(
     ("line", "full_ms"), [("--path 'home DSL'", 450_000 * 8 / 10.37e3), ("--path LTE", 500.0)]
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ WHATIF = {
 def parts(answer: Any) -> tuple[str, list[str]]:
     """The HTML that a notebook shows, and the texts in it."""
     shown = answer._repr_html_()
-    return shown, re.findall(r">\s*([^<>]*[^<>\s])\s*<", shown)
+    return shown, [html.unescape(text) for text in re.findall(r">\s*([^<>]*[^<>\s])\s*<", shown)]
 
 
 def expect_a_screen(shown: str) -> None:

@@ -63,6 +63,11 @@ class Candidate:
     options: Mapping[str, Any] = field(default_factory=dict)
     algorithm: str = ""
 
+    @property
+    def both_directions(self) -> bool:
+        """True for a change of the queues in both directions."""
+        return {"queue", "up_queue"} <= self.options.keys()
+
 
 @dataclass(frozen=True)
 class Advice:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -175,6 +175,7 @@ def _document(
                         "recommended": judgement.recommended,
                         "reason": judgement.reason,
                         "gain": judgement.gain,
+                        "both_directions": judgement.candidate.both_directions,
                         "where": judgement.candidate.where,
                         "commands": list(judgement.candidate.commands),
                         "run": by_setup[judgement.setup][0],
@@ -226,10 +227,29 @@ def verdict(
     head = f"{title(first)}{sure}" + (
         f"; also {', '.join(map(_lower, further_titles))}" if further_titles else ""
     )
-    best = next((change for advice in advices for change in advice["changes"] if change["recommended"]), None)
-    if best is None:
-        return f"{head}."
-    return f"{head}. Best change: {best['change']}."
+    return " ".join((f"{head}.", *_best(advices)))
+
+
+def _best(advices: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the best change in a sentence, if any is recommended.
+
+    Of bufferbloat in both directions it is the best for both, or the best for each where none was tried in
+    both at once.
+    """
+    recommended = {
+        advice["finding"]: [change for change in advice["changes"] if change["recommended"]]
+        for advice in advices
+    }
+    forward, back = (recommended.get(name, []) for name in ("bufferbloat", "bufferbloat_up"))
+    best = next((changes[0] for changes in recommended.values() if changes), None)
+    both = next((change for change in back if change["both_directions"]), None)
+    if forward and both is not None:
+        yield f"Best change, in both directions: {both['change']} ({both['reason']})."
+    elif forward and back:
+        change, change_back = forward[0]["change"], back[0]["change"]
+        yield f"Best change: {change}; on the return path: {change_back}."
+    elif best is not None:
+        yield f"Best change: {best['change']}."
 
 
 def title(finding: Finding) -> str:
