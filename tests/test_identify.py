@@ -195,13 +195,15 @@ def test_no_data(made: Path, tmp_path: Path) -> None:
 FLOOR = np.array([FLOORS[name] for name in MEASURES])
 
 
-def judged(*near: float, same: tuple[int, ...] = (), rate_open: bool = False) -> identify.Answer:
-    """Judge candidates `a`, `b`, ... that are so many units of noise away."""
+def judged(
+    *near: float, same: tuple[int, ...] = (), rate_open: bool = False, noise: tuple[float, ...] = ()
+) -> identify.Answer:
+    """Judge candidates `a`, `b`, ... that are so many units of noise away; `noise` is in units of the least."""
     names = [chr(97 + at) for at in range(len(near))]
     draws = [[(apart + 0.01 * draw) * FLOOR for draw in range(3)] for apart in near]
     for at in same:
         draws[at] = draws[0]
-    own = np.array([[FLOOR] * 3 for _ in near])
+    own = np.array([[FLOOR * factor] * 3 for factor in noise or [1.0] * len(near)])
     return identify.judged(names, [(np.array(draws), own)], rate_open)
 
 
@@ -244,11 +246,12 @@ def test_a_candidate_counts_on_the_path_that_suits_it() -> None:
     assert (answer.name, answer.path) == ("a", 1)
 
 
-def test_the_reason_is_in_plain_words() -> None:
-    assert judged(0.5, 2.0).reason == (
-        "runs of a are nearer to the capture than to each other, those of the next, b, are 2.0 times as far "
-        "from the capture as from each other"
+def test_the_reason_tells_the_two_nearest_apart() -> None:
+    reason = judged(0.302, 0.701).reason
+    assert (
+        reason == "a's runs are at 0.31 of their own spread from the capture, those of the next, b, at 0.71"
     )
+    assert judged(0.25, 1.5, noise=(1.0, 3.0)).reason.endswith("the next, b, at 0.50 of a wider spread")
 
 
 def test_a_course_that_runs_ahead_is_near() -> None:

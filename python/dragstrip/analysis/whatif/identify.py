@@ -92,6 +92,8 @@ ANSWERED = 0.79
 """Confidence from which a name is an answer."""
 UNKNOWN = 1.5
 """Mean distance in units of noise beyond which a capture that gets no name is no candidate's."""
+WIDER = 0.1
+"""Mean logarithm of a candidate's noise over the best's from which on its runs' spread is called wider."""
 CLOSE, CLOSEST = 0.5, 5
 """Score behind the best up to which candidates are named where there is no answer, and how many at most."""
 PLACES = {
@@ -279,9 +281,11 @@ def judged(names: Sequence[str], by_path: Sequence[tuple[Matrix, Matrix]], rate_
     sure = confidence(lead, float(apart[best]), noise, rate_open)
     # An equivalent candidate is named only where its run is as near.
     equivalents = tuple(names[at] for at in alike if score[at] - score[best] < CLOSE)
-    reason = f"runs of {names[best]} {_times(apart[best])}"
+    reason = f"{names[best]}'s runs are at {apart[best]:.2f} of their own spread from the capture"
     if rest:
-        reason += f", those of the next, {names[rest[0]]}, {_times(apart[rest[0]])}"
+        reason += f", those of the next, {names[rest[0]]}, at {apart[rest[0]]:.2f}"
+        if score[rest[0]] - apart[rest[0]] - noise > WIDER:
+            reason += " of a wider spread"
     path = int(suited[best])
     if sure >= ANSWERED and apart[best] <= APART_MAX:
         return Answer(GIVEN, (names[best], *equivalents), sure, reason, listed, equivalents, path)
@@ -292,15 +296,6 @@ def judged(names: Sequence[str], by_path: Sequence[tuple[Matrix, Matrix]], rate_
     close = [at for at in rest if score[at] - score[best] < CLOSE or at == rest[0]][:CLOSEST]
     several = tuple(dict.fromkeys((names[best], *equivalents, *(names[at] for at in close))))
     return Answer(UNCERTAIN, several, sure, "several fit about equally well", listed, equivalents, path)
-
-
-def _times(apart: float) -> str:
-    """Return how far runs are from the capture, in words."""
-    if apart < 0.75:
-        return "are nearer to the capture than to each other"
-    if apart < 1.25:
-        return "are as near to the capture as to each other"
-    return f"are {apart:.1f} times as far from the capture as from each other"
 
 
 def _alike(run: Matrix, other_run: Matrix) -> bool:
