@@ -10,6 +10,7 @@ import pytest
 
 import dragstrip
 from dragstrip.experiment.expand import expand
+from dragstrip.report.cautions import cautions
 from dragstrip.report.console import show_result
 from dragstrip.report.load import load as load_result
 from dragstrip.results.comparison.ranking import ranking
@@ -51,6 +52,23 @@ def test_a_race_fits_one_screen(
     assert not any("limited by" in line and "state" in line for line in lines)
     show_result(document, expand(experiment), verbose=True)
     assert re.search("limited by +state", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(("algorithm", "has_rtts"), [("cubic", True), ("scream", False)])
+def test_rtts_of_intervals_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], algorithm: str, has_rtts: bool
+) -> None:
+    sentence = "RTTs are of one sample each 100 ms"
+    for options in ({}, {"no_rtts": True}):
+        experiment = dragstrip.compare([algorithm], duration="3s", **PATH, **options)
+        out = tmp_path / f"out-{len(options)}"
+        document = dict(dragstrip.run(experiment, out).document)
+        capsys.readouterr()
+        show_result(document, expand(experiment))
+        is_named = bool(options) and has_rtts
+        assert (f"{sentence} (--no-rtts)." in capsys.readouterr().out) == is_named
+        (setup,) = setups_of(load_result(out).runs)
+        assert any(sentence in note for note in cautions(setup, rows_of(setup))) == is_named
 
 
 def test_the_ranking_gives_what_separates_contenders(tmp_path: Path) -> None:

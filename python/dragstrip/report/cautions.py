@@ -77,6 +77,13 @@ def cautions(setup: Setup, rows: list[Row]) -> list[Markup]:
     ]
     if silent:
         notes.append(Markup("Nothing of {} arrived.").format(_bold(silent)))
+    if (interval_ns := rtt_interval_ns(setup, rows)) is not None:
+        notes.append(
+            Markup(
+                "RTTs are of one sample each {} (<code>--no-rtts</code>): what lasts less is not in their "
+                "curves and percentiles."
+            ).format(quantity.duration_ns(interval_ns))
+        )
     crowd = max((row.flows for row in rows), default=0)
     if crowd > FLOWS_DRAWN_MAX:
         notes.append(
@@ -92,6 +99,14 @@ def cautions(setup: Setup, rows: list[Row]) -> list[Markup]:
                 ).format(_bold([contender.title]))
             )
     return notes
+
+
+def rtt_interval_ns(setup: Setup, rows: Sequence[Row]) -> int | None:
+    """Return the time between RTT samples in ns, or None without RTTs and where every sample is recorded."""
+    record = setup.scenario.get("record") or {}
+    if record.get("rtts", True) or all(row.rtt_p50_ms is None for row in rows):
+        return None
+    return int(record["interval_ns"])
 
 
 def of_builds(runs: Sequence[RecordedRun]) -> list[Markup]:

@@ -20,6 +20,7 @@ from dragstrip.io.untrusted import printable
 from dragstrip.model.scenario.paths import link_facts
 from dragstrip.report import transfers as sized
 from dragstrip.report import why
+from dragstrip.report.cautions import rtt_interval_ns
 from dragstrip.results.comparison import span, transfers, video
 from dragstrip.results.comparison.path import qdisc, queue_text
 from dragstrip.results.comparison.ranking import leading_sentence
@@ -56,6 +57,8 @@ def show_result(
     table = _runs_table(document, entries, console.width, verbose)
     table.title = ", ".join(filter(None, (str(table.title), heading)))
     console.print(table)
+    for sentence in _rtt_notes(entries):
+        console.print(sentence)
     if verbose or sum(map(_workload_rows, setups)) <= WORKLOAD_ROWS_MAX:
         show_videos(console, setups)
         show_videos(console, setups, "live videos", video.LIVE)
@@ -75,6 +78,13 @@ def show_result(
             console.print(ablations)
     for failure in document["failed"]:
         console.print(f"failed: {failure['scenario']}: {failure['reason']}")
+
+
+def _rtt_notes(entries: span.Entries) -> Iterator[str]:
+    """Yield a sentence for each interval at which RTTs were recorded in place of every sample."""
+    intervals = {rtt_interval_ns(setup, rows) for setup, rows in entries}
+    for interval_ns in sorted(filter(None, intervals)):
+        yield f"RTTs are of one sample each {quantity.duration_ns(interval_ns)} (--no-rtts)."
 
 
 def _hosts(runs: Sequence[PlannedRun]) -> Iterator[str]:
