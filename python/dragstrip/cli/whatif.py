@@ -136,7 +136,7 @@ def identify(
 ) -> None:
     """Say which congestion control a capture shows, or why it cannot be told.
 
-    Runs each congestion control of Linux on the path that the capture shows, and compares what it does.
+    Runs Linux's congestion controls and some others on the path that the capture shows, and compares.
 
     Example: dragstrip identify server.pcapng
 
