@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from dragstrip.results.intervals import interval
+from dragstrip.studies.sweep.map import headline, method
 from dragstrip.studies.sweep.stats import judge, ranking
 
 from .conftest import plan
@@ -57,6 +58,31 @@ def test_a_difference_below_a_tie_is_none() -> None:
 def test_nothing_is_different_below_three_seeds(seeds: int, expected: list[bool]) -> None:
     figures = {("reno", seed): 2e6 for seed in range(seeds)} | {("cubic", seed): 1e6 for seed in range(seeds)}
     assert best(figures, seeds) == expected
+
+
+def test_a_sweep_with_one_seed_names_no_winner() -> None:
+    figures = {("bbr", 0): 0.9e6, ("cubic", 0): 1e6}
+    findings = judge(plan("flow.cc=bbr,cubic"), data(figures, 1))
+    assert headline(findings, "goodput") == (
+        "Most goodput: no algorithm is called better with 1 seed; --repeat 3 would tell. "
+        "Median figure in % of the best: cubic 100 %, bbr 90 %."
+    )
+    # With delay alike, the names decide the order alone.
+    assert [rank.contender for rank in ranking(findings, "delay")] == ["bbr", "cubic"]
+
+
+def test_contenders_tied_on_all_paths_are_named_together() -> None:
+    figures = {("bbr", seed): 1e6 for seed in range(3)} | {("cubic", seed): 1.001e6 for seed in range(3)}
+    findings = judge(plan("flow.cc=bbr,cubic", repeat=3), data(figures, 3))
+    assert headline(findings, "goodput") == "Most goodput: cubic, bbr, each among the best on 1 of 1 path."
+
+
+def test_one_seed_says_nothing_about_the_difference_that_seeds_make() -> None:
+    for seeds in (1, 3):
+        figures = {(name, seed): 1e6 for name in ("bbr", "cubic") for seed in range(seeds)}
+        sweep = plan("flow.cc=bbr,cubic", repeat=seeds)
+        words = " ".join(method(sweep, judge(sweep, data(figures, seeds))))
+        assert ("Seeds made a difference in 0 % of the rows" in words) == (seeds > 1)
 
 
 def test_an_interval_is_the_same_every_time_and_narrows() -> None:

@@ -19,7 +19,7 @@ from dragstrip.display.table import Cell, Table, text_table
 from dragstrip.io.files import NotWrittenError, aside, make_folder, move_in
 from dragstrip.report.paper import NO_FIGURES, Paper
 from dragstrip.results.claims import CONTRADICTED
-from dragstrip.results.intervals import RESAMPLES, TIE
+from dragstrip.results.intervals import REPEATS_MIN, RESAMPLES, TIE
 from dragstrip.studies.sweep.axes import SweepAxis
 from dragstrip.studies.sweep.cells import FOLDER, Pages, replay_line
 from dragstrip.studies.sweep.drawing import (
@@ -40,7 +40,7 @@ from dragstrip.studies.sweep.layout import Layout, lay_out
 from dragstrip.studies.sweep.lines import legend, line_panels, line_plot
 from dragstrip.studies.sweep.paper import write_figures
 from dragstrip.studies.sweep.plan import Json, Sweep
-from dragstrip.studies.sweep.stats import Findings, UtilityScores, failures, ranking
+from dragstrip.studies.sweep.stats import Findings, Rank, UtilityScores, failures, ranking
 
 COLUMNS = ["run", "repeat", "key", "status", "reason", "seed", "flow", "label", "cc"]
 COLUMNS += ["goodput_bps", "rtt_ms_p50", "retransmits"]
@@ -52,6 +52,8 @@ FAILURES_SHOWN = 50
 LEVELS_SHOWN = 40
 CLAIM_ROWS_SHOWN = 200
 """Rows of a claim's table, at most; contradicted ones come first."""
+UNDECIDED_SHOWN = 6
+"""Contenders of a headline without a winner, at most."""
 RANKING_NOTE = (
     "On how many paths a contender is among the best; in small type, on how many it alone is, and its figure "
     "over that of the best on the same path: the median over all paths, with the 95 % bootstrap interval "
@@ -137,7 +139,7 @@ def _page(
         sections=_sections(findings, layout, pages, colours) if findings.axis else (),
         ranking=rankings(findings, colours) if findings.axis else None,
         claims=[_claim_section(claim) for claim in claims],
-        method=_method(sweep, findings),
+        method=method(sweep, findings),
         axes=[(axis.path, _levels(axis)) for axis in sweep.axes],
         seeds=f"{sweep.seed} to {sweep.seed + sweep.repeat - 1}" if sweep.repeat > 1 else str(sweep.seed),
         dataset=folder / "dataset" / "*.parquet",
@@ -150,11 +152,31 @@ def _levels(axis: SweepAxis) -> str:
 
 
 def headline(findings: Findings, name: str) -> str:
-    """Return a line such as `Most goodput: bbr, among the best on 46 of 48 paths; then cubic, 33.`."""
-    first, *rivals = ranking(findings, name)
-    words = f"{title(findings, name)}: {first.contender}, among the best on {first.best_or_tied:,} of "
-    words += f"{len(findings.cells):,} path{'s' * (len(findings.cells) != 1)}"
+    """Return a line such as `Most goodput: bbr, among the best on 46 of 48 paths; then cubic, 33.`.
+
+    With too few seeds to tell contenders apart it names no winner but lists them by their median figure.
+    """
+    ranks = ranking(findings, name)
+    repeats = findings.runs.shape[2]
+    if len(ranks) > 1 and repeats < REPEATS_MIN:
+        return _undecided(findings, name, ranks, repeats)
+    most = ranks[0].best_or_tied
+    leaders = [rank.contender for rank in ranks if rank.best_or_tied == most]
+    words = f"{title(findings, name)}: {', '.join(leaders)}, {'each ' if len(leaders) > 1 else ''}among the "
+    words += f"best on {most:,} of {len(findings.cells):,} path{'s' * (len(findings.cells) != 1)}"
+    rivals = ranks[len(leaders) :]
     return f"{words}; then {rivals[0].contender}, {rivals[0].best_or_tied:,}." if rivals else f"{words}."
+
+
+def _undecided(findings: Findings, name: str, ranks: Sequence[Rank], repeats: int) -> str:
+    seeds = f"{repeats} seed{'s' * (repeats != 1)}"
+    figure = "Median harm" if name == "harm" else "Median figure in % of the best"
+    shares = ", ".join(f"{rank.contender} {_share(rank.median)}" for rank in ranks[:UNDECIDED_SHOWN])
+    more = ", …" if len(ranks) > UNDECIDED_SHOWN else ""
+    return (
+        f"{title(findings, name)}: no algorithm is called better with {seeds}; --repeat {REPEATS_MIN} would "
+        f"tell. {figure}: {shares}{more}."
+    )
 
 
 def answer(findings: Findings) -> list[str]:
@@ -292,17 +314,18 @@ def _share(value: float) -> str:
     return q.percent(value)
 
 
-def _method(sweep: Sweep, findings: Findings) -> list[str]:
+def method(sweep: Sweep, findings: Findings) -> list[str]:
+    """Return the sentences on how contenders were judged."""
     sentences = [
         "Every figure is the median over a path’s seeds; all contenders met the same seeds, and they are "
         "compared seed by seed. One is called different from the best only if the whole 95 % "
         f"bootstrap interval ({RESAMPLES} resamples, fixed seed) of the paired difference lies beyond "
         f"{TIE * 100:.0f} % (harm: 0.01).",
     ]
-    if sweep.repeat < 3:
+    if sweep.repeat < REPEATS_MIN:
         sentences.append(
             f"With {sweep.repeat} seed{'s' if sweep.repeat > 1 else ''} nothing is called different: "
-            "use --repeat 3 or more."
+            f"use --repeat {REPEATS_MIN} or more."
         )
     elif sweep.repeat < 6:
         coverage = {3: "75 %", 4: "87.5 %", 5: "93.75 %"}[sweep.repeat]
@@ -310,8 +333,9 @@ def _method(sweep: Sweep, findings: Findings) -> list[str]:
             f"With {sweep.repeat} seeds an interval is the range of the repeats, which holds the true "
             f"median with a probability of {coverage}, not 95 %."
         )
-    sentences.append(
-        f"Seeds made a difference in {findings.random * 100:.0f} % of the rows; elsewhere nothing on the "
-        "path is random, and repeats are copies."
-    )
+    if sweep.repeat > 1:
+        sentences.append(
+            f"Seeds made a difference in {findings.random * 100:.0f} % of the rows; elsewhere nothing on the "
+            "path is random, and repeats are copies."
+        )
     return sentences

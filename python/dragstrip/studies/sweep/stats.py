@@ -240,7 +240,7 @@ def relative(judged: UtilityScores) -> Floats:
 
 
 def ranking(findings: Findings, name: str) -> list[Rank]:
-    """Return the contenders, with the one most often among the best first."""
+    """Return the contenders: by cells among the best, cells where they alone are, then the median figure."""
     judged = findings.judged[name]
     best = judged.best
     middle, low, high = interval(relative(judged).T)
@@ -249,7 +249,13 @@ def ranking(findings: Findings, name: str) -> list[Rank]:
         Rank(contender, int(sole[:, at].sum()), int(best[:, at].sum()), *_plain(middle, low, high, at=at))
         for at, contender in enumerate(findings.contenders)
     ]
-    return sorted(ranks, key=lambda rank: (-rank.best_or_tied, -rank.sole_best, rank.contender))
+    sign = -1 if judged.utility.more_is_better else 1
+
+    def place(rank: Rank) -> tuple[float, ...]:
+        figure = math.inf if math.isnan(rank.median) else sign * rank.median
+        return -rank.best_or_tied, -rank.sole_best, figure
+
+    return sorted(ranks, key=lambda rank: (place(rank), rank.contender))
 
 
 def ranked(findings: Findings) -> dict[str, Any] | None:
