@@ -347,10 +347,19 @@ def test_the_documentations_harm_is_the_reports_when_queues_vary(
 
 
 def test_the_terminal_ranks_the_contenders(sweep: Command) -> None:
-    shown = sweep(*AXES, "--out", "map", "--no-report").stdout.splitlines()
-    assert "most goodput     least delay      most power" in " ".join(shown)
-    assert {line.split()[0] for line in shown if " / " in line} >= {"reno", "cubic", "vegas"}
-    assert any(line.startswith("Below 3 repeats") for line in shown)
+    shown = sweep(*SMALL, "--out", "map", "--no-report").stdout
+    assert "most goodput     least delay      most power" in shown
+    words = "Per algorithm, of 4 paths: won alone / won or tied, and its median figure in % of the best."
+    assert words in " ".join(shown.split())
+    assert {line.split()[0] for line in shown.splitlines() if " / " in line} >= {"reno", "cubic", "vegas"}
+
+
+def test_the_terminal_counts_no_paths_won_with_a_single_seed(sweep: Command) -> None:
+    shown = sweep(*AXES, "--out", "map", "--no-report").stdout
+    words = "Per algorithm, over 4 paths: its median figure in % of the best."
+    assert words in " ".join(shown.split())
+    assert " / " not in shown
+    assert "With 1 seed no algorithm is called better than another: --repeat 3 would tell." in shown
 
 
 def test_the_description_is_enough(sweep: Command, tmp_path: Path) -> None:

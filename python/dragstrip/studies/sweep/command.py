@@ -159,30 +159,37 @@ def ranking_table(ranked: dict[str, Any]) -> str:
     """Return as plain text who is best on how many paths, and how far from the best on the others."""
     from rich.table import Table
 
+    from dragstrip.display.quantity import plural
     from dragstrip.display.terminal import as_text, hanging
     from dragstrip.results.intervals import REPEATS_MIN
     from dragstrip.studies.sweep.drawing import WORDS
 
     names = [name for name in WORDS if name in ranked]
+    decided = ranked["repeats"] >= REPEATS_MIN
     rows: dict[str, list[str]] = {line["contender"]: [] for line in ranked[names[0]]}
     for name in names:
         for line in ranked[name]:
             share = line.get("of_best", line.get("median"))
-            share_text = "–" if share is None else f"{share * 100:.1f} %"
-            rows[line["contender"]].append(f"{line['sole_best']} / {line['best_or_tied']}  {share_text:>7}")
+            figure = "–" if share is None else f"{share * 100:.1f} %"
+            if decided:
+                figure = f"{line['sole_best']} / {line['best_or_tied']}  {figure:>7}"
+            rows[line["contender"]].append(figure)
     table = Table("", box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
     for name in names:
         table.add_column(WORDS[name], justify="right")
     for contender, row in rows.items():
         table.add_row(contender, *row)
-    paths = f"{ranked['paths']:,} path{'s' * (ranked['paths'] != 1)}"
-    heading = (
-        f"On {paths}: on how many sole best / best or tied, and the median share of the best one's figure"
-        + (" (harm: its median)" if "harm" in names else "")
-    )
+    paths = plural(ranked["paths"], "path")
+    figure = "its median figure in % of the best" + (" (harm: its median)" if "harm" in names else "")
+    heading = f"Per algorithm, over {paths}: {figure}."
+    if decided:
+        heading = f"Per algorithm, of {paths}: won alone / won or tied, and {figure}."
     lines = [hanging(heading, 0), as_text(table)]
-    if ranked["repeats"] < REPEATS_MIN:
-        lines.append(f"Below {REPEATS_MIN} repeats (--repeat) nothing is called different.")
+    if not decided:
+        seeds = plural(ranked["repeats"], "seed")
+        lines.append(
+            f"With {seeds} no algorithm is called better than another: --repeat {REPEATS_MIN} would tell."
+        )
     return "\n".join(lines)
 
 
