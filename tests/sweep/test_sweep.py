@@ -205,6 +205,16 @@ def test_figures_for_papers_are_as_wide_as_asked_and_have_their_numbers(
     assert {file.suffix for file in figures.iterdir()} == {".svg"}
 
 
+@pytest.mark.parametrize(("queues", "lines"), [("0.5bdp,1bdp,2bdp", True), ("0.5bdp,1bdp,fq_codel", False)])
+def test_queues_in_bdp_are_drawn_as_lines(sweep: Command, tmp_path: Path, queues: str, lines: bool) -> None:
+    words = ["--vary", f"path.queue={queues}", "--vary", "flow.cc=reno,cubic"]
+    sweep(*words, "--out", "out", "--figures", "svg")
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert ("As lines" in page) == lines
+    assert ("path.queue (BDP)" in page) == lines
+    assert (tmp_path / "out" / "figures" / "goodput-lines.svg").exists() == lines
+
+
 def test_a_map_and_the_runs_that_it_leads_to_are_replaced_at_once(
     sweep: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -13,6 +14,7 @@ from dragstrip.studies.sweep.axes import DIGITS, quantity
 
 LOG_RATIO = 10.0
 """Above this ratio of its ends, an axis of numbers is logarithmic."""
+_BDP = re.compile(r"([0-9]{1,300}(?:\.[0-9]{1,300})?)bdp")
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Numbers:
 
 def numbers(path: str, levels: Sequence[Any]) -> Numbers:
     """Return the labels of an axis's levels, and its title with the unit that they have in common."""
-    parsed = [quantity(level) for level in levels]
+    parsed = [_multiple(level) or quantity(level) for level in levels]
     kinds = {entry[0] for entry in parsed if entry is not None}
     if None in parsed or len(kinds) != 1:
         return Numbers(path, None, ["" if level is None else str(level) for level in levels])
@@ -38,6 +40,12 @@ def numbers(path: str, levels: Sequence[Any]) -> Numbers:
     return Numbers(title, values, [f"{value:.{DIGITS}g}" for value in values])
 
 
+def _multiple(level: object) -> tuple[str, float] | None:
+    """Return the multiple of a queue such as `0.5bdp` with its unit, or None for another level."""
+    multiple = _BDP.fullmatch(level.strip()) if isinstance(level, str) else None
+    return None if multiple is None else ("bdp", float(multiple[1]))
+
+
 def _unit(suffix: str, magnitudes: Sequence[float]) -> q.Unit:
     """Return the unit in which the levels of an axis are written."""
     middle = median(magnitudes)
@@ -45,6 +53,8 @@ def _unit(suffix: str, magnitudes: Sequence[float]) -> q.Unit:
         return q.unit_for(middle, q.RATES)
     if suffix == "_bytes":
         return q.unit_for(middle, q.SIZES)
+    if suffix == "bdp":
+        return q.Unit(1.0, "BDP")
     if suffix == "_ns":
         unit = q.unit_for(middle / 1e6, q.TIMES_MS)
         return q.Unit(unit.divisor * 1e6, unit.name)
