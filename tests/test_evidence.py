@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from fnmatch import fnmatchcase
@@ -13,8 +14,9 @@ import pytest
 
 import dragstrip
 from dragstrip.errors import BadInputError
-from dragstrip.studies.evidence import command, of_passport
+from dragstrip.studies.evidence import command, console, of_passport
 from dragstrip.studies.evidence.clauses import CLAUSES
+from dragstrip.studies.evidence.page import page
 from dragstrip.studies.evidence.text import appendix, markdown
 from dragstrip.studies.passport import suite
 
@@ -139,6 +141,16 @@ def test_all_rows_and_the_range_of_their_paths_are_in_the_documents() -> None:
     sentence = "Rates of 64 kbit/s to 10 Mbit/s, round trips of 1 ms to 50 ms, drop-tail queues of"
     assert sentence in " ".join(appendix(document).split())
     assert markdown(document).count("| `alone-64k-1ms-goodput` |") == 1
+
+
+def test_a_clause_about_ranges_counts_the_rows_that_it_rests_on() -> None:
+    """Clause 6 has no rows of its own, but a verdict."""
+    document = of_passport(passport(row(), row(id="alone-64k-1ms-goodput")))
+    assert re.search(r"^6 General use +SHOULD +supported +2 +0 *$", console.text(document), re.MULTILINE)
+    assert "| 6 General use | SHOULD | **supported** | 2 |" in markdown(document)
+    assert "supported, 2 rows." in " ".join(appendix(document).partition("Section 6,")[2].split())
+    clause = page(document).partition(">6 General use</a>")[2].partition("</tr>")[0]
+    assert '<td class="number">2</td>' in clause
 
 
 @pytest.mark.parametrize(("algorithm", "noted"), [("cubic:beta=0.8", True), ("mine", False)])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dragstrip.display.terminal import as_text
-from dragstrip.studies.evidence.text import counts, heading
+from dragstrip.studies.evidence.text import counts, heading, row_count
 
 
 def text(document: Mapping[str, Any]) -> str:
@@ -23,7 +23,7 @@ def text(document: Mapping[str, Any]) -> str:
             f"{clause['number']} {clause['title']}",
             clause["level"],
             clause["verdict"],
-            str(len(clause["rows"])),
+            str(row_count(clause)),
             str(len(clause["against"])),
         )
     return f"{heading(document)}: {counts(document)}.\n\n{as_text(table)}"

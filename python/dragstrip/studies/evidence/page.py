@@ -26,6 +26,7 @@ def page(document: Mapping[str, Any]) -> str:
         figure=text.figure,
         difference=text.difference,
         ranges=ranges.text,
+        row_count=text.row_count,
         looks=LOOKS,
         shown=SHOWN,
     )

@@ -62,6 +62,11 @@ def counts(document: Mapping[str, Any]) -> str:
     return ", ".join(f"{count} {verdict}" for verdict, count in document["counts"].items() if count)
 
 
+def row_count(clause: Mapping[str, Any]) -> int:
+    """Return the number of rows that a clause's verdict rests on: its own, or those whose range it gives."""
+    return int(clause["ranges"]["rows"]) if clause["ranges"] else len(clause["rows"])
+
+
 def heading(document: Mapping[str, Any]) -> str:
     """Return the title of the document."""
     return f"Evidence on {document['algorithm']} for RFC 9743 (BCP 133)"
@@ -90,7 +95,7 @@ def markdown(document: Mapping[str, Any]) -> str:
             f"{clause['number']} {clause['title']}",
             clause["level"],
             f"**{clause['verdict']}**",
-            str(len(clause["rows"])),
+            str(row_count(clause)),
             escaped("; ".join(clause["lacks"])),
         ]
         lines.append(f"| {' | '.join(cells)} |")
@@ -102,8 +107,8 @@ def markdown(document: Mapping[str, Any]) -> str:
             clause["question"],
             "",
         ]
-        row_count = f" ({plural(len(clause['rows']), 'row')})" if clause["rows"] else ""
-        lines += [f"Verdict: **{clause['verdict']}**{row_count}."]
+        rows = row_count(clause)
+        lines += [f"Verdict: **{clause['verdict']}**" + (f" ({plural(rows, 'row')})." if rows else ".")]
         if clause["ranges"]:
             lines += ["", ranges.text(clause["ranges"])]
         lines += _markdown_rows(clause)
@@ -149,8 +154,9 @@ def appendix(document: Mapping[str, Any]) -> str:
     blocks = [_block(part) for part in parts]
     for clause in document["clauses"]:
         head = f"Section {clause['number']}, {clause['title']} ({clause['level']})"
-        row_count = f", {plural(len(clause['rows']), 'row')}" if clause["rows"] else ""
-        body = [f"{clause['question']} Verdict: {clause['verdict']}{row_count}."]
+        rows = row_count(clause)
+        in_rows = f", {plural(rows, 'row')}" if rows else ""
+        body = [f"{clause['question']} Verdict: {clause['verdict']}{in_rows}."]
         items = [
             f"{row['id']}: {row['measure']} {figure(row)}; {row['verdict']} ({row['rule']})."
             for row in [*clause["against"][:SHOWN], *clause["telling"]]
