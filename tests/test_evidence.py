@@ -193,6 +193,9 @@ def test_bad_input_names_the_field(tmp_path: Path) -> None:
         ([], "ALGORITHM: is missing: name an algorithm"),
         (["bbr", "--passport", str(file)], "ALGORITHM: got 'bbr', expected no algorithm beside --passport"),
         (["--passport", str(file), "--quick"], "--passport: makes no run: leave out --quick"),
+        (["--passport", str(file), "--workers", "3"], "--passport: makes no run: leave out --quick"),
+        (["--passport", str(file), "--out", "/proc/x"], "--out: got '/proc/x', expected a folder that can"),
+        (["cubic", "--out", "/proc/x"], "--out: got '/proc/x', expected a folder that can be written"),
     ):
         done = subprocess.run([*words, *more], capture_output=True, text=True, check=False, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (2, ""), more

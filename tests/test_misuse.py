@@ -339,6 +339,7 @@ PLACES = [
     Case("sweep mine.toml --vary path.rtt=1ms,2ms --out .", "--out", ONE),
     Case("sweep mine.toml --vary path.rtt=1ms,2ms --out /proc/x", "/proc/x", ONE, 1),
     Case("validate --out mine.toml", "--out", ONE),
+    Case("passport cubic --quick --out /proc/x", "--out: got '/proc/x', expected a folder that can be"),
     Case("validate --write-docs nowhere/page.md", "--write-docs"),
     Case("validate --write-docs .", "--write-docs"),
     Case("validate bands nowhere/bands.json", "FILE"),

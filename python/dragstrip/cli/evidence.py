@@ -77,9 +77,9 @@ def evidence(
     if out is not None:
         expect_own_folder("--out", out, command.MARKS)
     if passport_file is not None:
-        if quick or program or engine_option or load or engine != engines.DEFAULT:
-            expected = "makes no run: leave out --quick, --program, --load, --engine and --engine-option"
-            raise BadInputError("--passport", None, expected, "command line")
+        if quick or program or engine_option or load or workers or engine != engines.DEFAULT:
+            options = "--quick, --program, --load, --workers, --engine and --engine-option"
+            raise BadInputError("--passport", None, f"makes no run: leave out {options}", "command line")
         document = command.read(passport_file)
         if out is not None:
             command.expect_same_passport(passport_file, out)

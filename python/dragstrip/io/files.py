@@ -528,8 +528,15 @@ def expect_folder(option: str, folder: Path) -> None:
     """Raise `BadInputError` before any work is done if `folder` cannot be created, written or named."""
     expect_name(option, folder)
     above = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
-        raise BadInputError(option, str(folder), "a folder that can be written", "command line")
+    reason = ""
+    writable = above.is_dir() and os.access(above, os.W_OK | os.X_OK)
+    if writable:
+        try:
+            with scratch("probe", above):  # root has access to /proc, where no folder is made
+                return
+        except OSError as error:
+            reason = f" ({error.strerror})"
+    raise BadInputError(option, str(folder), f"a folder that can be written{reason}", "command line")
 
 
 def expect_empty_folder(option: str, folder: Path) -> None:
