@@ -108,3 +108,28 @@ def test_the_form_of_the_page_carries_the_text() -> None:
     options = {**PATH, "programs": of_files([str(FILES[0])])}
     race = _described([FILES[0].stem], options)
     assert json.loads(json.dumps(race))["form"]["programs"] == {FILES[0].stem: FILES[0].read_text()}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "passport mine.cc --quick",
+        "evidence mine.cc --quick",
+        "attack mine.cc:keep=0.6",
+        "compare --rate 10mbit --rtt 40ms mine.cc",
+    ],
+)
+def test_a_file_in_the_place_of_an_algorithm_is_told_how_to_name_it(
+    words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.cc").write_text(REST)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["dragstrip", *words.split()])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert (ended.value.code, capsys.readouterr().err) == (
+        2,
+        "error: command line: ALGORITHM: mine.cc is a file: name it with --program mine.cc, and its "
+        "algorithm mine\n",
+    )
+    assert [file.name for file in tmp_path.iterdir()] == ["mine.cc"]

@@ -149,7 +149,8 @@ def attack(
         raise BadInputError("ALGORITHM", None, "is missing; or --rerun FOLDER", "command line")
     if time is not None and evaluations is not None:
         raise BadInputError("--evaluations", evaluations, "none beside --time", "command line")
-    from dragstrip.experiment.programs import of_files
+    from dragstrip.experiment.comparison import reworded
+    from dragstrip.experiment.programs import of_files, refuse_files
     from dragstrip.io.files import adding, write_json, write_text
     from dragstrip.studies.attack import console, finds
 
@@ -160,6 +161,7 @@ def attack(
         say_path(path)
         if omitted:
             say(f"path {path}: an attack takes rate, rtt and queue, not {', '.join(omitted)}", err=True)
+    reworded(lambda: refuse_files([algorithm]), "command line")
     programs = of_files(program or [])
     request = finds.search_request(
         algorithm, goal or [], using or [], scene, seed, evaluations, seconds, programs

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, Unpack
 from dragstrip import _core
 from dragstrip.engines import DEFAULT
 from dragstrip.errors import BadInputError, Raw, expect_text
-from dragstrip.experiment.programs import Program, refuse_unnamed, separated
+from dragstrip.experiment.programs import Program, refuse_files, refuse_unnamed, separated
 from dragstrip.experiment.quantities import RaceQuantities, expect_options, texts
 from dragstrip.experiment.race import OPTIONS
 from dragstrip.experiment.saved_paths import expanded
@@ -61,6 +61,8 @@ def compare(
     refuse_unnamed(described_options.get("programs") or {}, names)
 
     def described() -> Experiment:
+        if source == COMMAND_LINE:
+            refuse_files(names)
         try:
             content = _core.compare({name: _plain(name, value) for name, value in form.items()})
         except _core.InputError as error:

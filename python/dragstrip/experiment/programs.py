@@ -167,6 +167,15 @@ def refuse_unnamed(programs: Mapping[str, str], algorithms: Sequence[str]) -> No
             raise BadInputError("--program", Raw(f"{name}, which nothing names"), expected, "command line")
 
 
+def refuse_files(algorithms: Sequence[str]) -> None:
+    """Raise `BadInputError` for a word of a command line that is a program's file instead of its name."""
+    for word in algorithms:
+        name = word.partition(":")[0].partition("*")[0].partition("@")[0]
+        if name.endswith((*FILE_ENDINGS, ".rs")) and Path(name).is_file():
+            expected = f"is a file: name it with --program {name}, and its algorithm {Path(name).stem}"
+            raise BadInputError("algorithms", None, f"{name} {expected}")
+
+
 def _expect_rust_files(file: str) -> None:
     """Raise `BadInputError` unless the core has algorithms of Rust files (`authoring.rust_files`)."""
     from dragstrip.model.recording.core_build import (
