@@ -86,7 +86,7 @@ def test_a_bad_text_has_its_error_and_ends_nothing() -> None:
         'text 1:1:17: got "cwm", expected a name that has been given, or a word of the language'
     )
     assert divides.error is not None
-    assert divides.error.startswith("alone-1: ")
+    assert divides.error.startswith("alone-1: text 2:1:30: gives infinity at ")
     assert missing.error == "missing.cc: no such file"
     assert unknown.error is not None
     assert unknown.error.startswith('got "cubicc", expected one of reno, cubic,')
@@ -138,8 +138,22 @@ def test_the_command_prints_a_line_for_each_and_hides_the_scenarios() -> None:
     assert (none["algorithm"], none["score"], none["error"]) == ("none.cc", None, "none.cc: no such file")
     assert "replay" not in lines[0]
     text = printed("reno", "--hidden", "9", "--quick")
-    assert text.startswith("Seed 9, 8 scenarios: ")
+    assert text.startswith("Seed 9, 8 scenarios. Score: log2 of (goodput / RTT) relative to CUBIC")
     assert "Mbit/s" not in text
+
+
+def test_a_file_that_fails_is_named_with_its_line_and_told_once(tmp_path: Path) -> None:
+    file = tmp_path / "div.cc"
+    file.write_text(DIVIDES)
+    words = ["judge", "div.cc", "reno", "--hidden", "1", "--scenarios", "1"]
+    ended = subprocess.run(
+        [sys.executable, "-m", "dragstrip", *words], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert "no score: alone-1: div.cc:1:30: gives infinity at " in " ".join(ended.stdout.split())
+    assert (ended.returncode, ended.stderr) == (
+        2,
+        "error: command line: FILE: no score for div.cc: the answer says why\n",
+    )
 
 
 def test_a_replay_gives_the_figures_again(tmp_path: Path) -> None:

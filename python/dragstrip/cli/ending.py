@@ -149,13 +149,11 @@ def _valued(error: typer.exceptions.TyperException) -> str:
 
 def _in_program(error: BadInputError) -> BadInputError:
     """Return an error in a line of a program with the file that `--program` names; any other unchanged."""
-    place = re.fullmatch(r"programs\.(.+?):(\d+:\d+)", error.field)
-    if place is None:
-        return error
+    from dragstrip.experiment.programs import in_file
+
     files = [word for option, word in itertools.pairwise(sys.argv) if option == "--program"]
     files += [word.removeprefix("--program=") for word in sys.argv if word.startswith("--program=")]
-    file = next((file for file in files if Path(file).stem == place[1]), None)
-    return error if file is None else BadInputError("", None, error.expected, f"{file}:{place[2]}")
+    return in_file(error, {Path(file).stem: file for file in reversed(files)})
 
 
 def _with_notes(otherwise: Callable[..., None]) -> Callable[..., None]:

@@ -9,7 +9,7 @@ import typer
 from dragstrip.cli import completion
 from dragstrip.cli.options import Workers
 from dragstrip.cli.output import print_json_line, say
-from dragstrip.errors import BadInputError, Raw
+from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
     from dragstrip.studies.judge import Judgement
@@ -78,5 +78,5 @@ def judge(
         texts, hidden, count=count, show=show, workers=workers, quiet=as_json, judged=judged
     )
     if unscored := [str(judgement["algorithm"]) for judgement in judgements if judgement.error]:
-        expected = "algorithms that can be scored; the answer has the error of each that cannot"
-        raise BadInputError("ALGORITHM", Raw(", ".join(unscored)), expected, "command line")
+        explanation = f"no score for {', '.join(unscored)}: the answer says why"
+        raise BadInputError("FILE", None, explanation, "command line")

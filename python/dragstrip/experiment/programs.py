@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,6 +166,17 @@ def refuse_unnamed(programs: Mapping[str, str], algorithms: Sequence[str]) -> No
         if name.replace("-", "_") not in [flow_word.replace("-", "_") for flow_word in flow_words]:
             expected = f"an ALGORITHM {name} beside it{nearest(name, flow_words)}"
             raise BadInputError("--program", Raw(f"{name}, which nothing names"), expected, "command line")
+
+
+def in_file(error: BadInputError, files: Mapping[str, str]) -> BadInputError:
+    """Return an error in a line of a program with the file that has it; any other unchanged.
+
+    `files` are the programs' files, by the names of the programs.
+    """
+    place = re.fullmatch(r"programs\.(.+?):(\d+:\d+)", error.field)
+    if place is None or place[1] not in files:
+        return error
+    return BadInputError("", None, error.expected, f"{files[place[1]]}:{place[2]}")
 
 
 def refuse_files(algorithms: Sequence[str]) -> None:

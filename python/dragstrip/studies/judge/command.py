@@ -19,11 +19,12 @@ from dragstrip.engines.contract import Progress
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.experiment.comparison import COMMAND_LINE
 from dragstrip.experiment.expand import expand
+from dragstrip.experiment.programs import in_file
 from dragstrip.results.measures import summarise
 from dragstrip.runs import run_parallel
 from dragstrip.studies.judge import score
 from dragstrip.studies.judge.draws import HiddenScenario, draw
-from dragstrip.studies.judge.entrants import Entrant, Judged, entrant, first_line, replayable
+from dragstrip.studies.judge.entrants import NAME, Entrant, Judged, entrant, first_line, replayable
 from dragstrip.studies.passport.rows import SIMULATOR, Subject, Summary
 
 BASELINE = "cubic"
@@ -119,7 +120,7 @@ def judge_entrants(
     if not quiet:
         messages.doing(lambda: f"judging: {len(finished)} of {len(entrants)} algorithms done")
     try:
-        readable = [entry.subject for entry in entrants if entry.subject is not None]
+        readable = [entry for entry in entrants if entry.subject is not None]
         baseline = _baseline(hidden, count, workers) if readable else ()
         results = _Results(len(readable), count)
 
@@ -138,7 +139,7 @@ def judge_entrants(
                     judged(finished[-1])
 
         release()
-        items = [(subject, scenario) for subject in readable for scenario in scenarios]
+        items = [(entry, scenario) for entry in readable for scenario in scenarios]
         run_parallel(partial(_outcome, timeout_s=timeout_s), items, workers, finished=conclude)
     finally:
         messages.close()
@@ -168,12 +169,15 @@ class _Results:
 
 
 def _outcome(
-    item: tuple[Subject, HiddenScenario], progress: Progress, timeout_s: float | None
+    item: tuple[Entrant, HiddenScenario], progress: Progress, timeout_s: float | None
 ) -> Summary | str:
     """Return the summary of one run, or the error that ended it."""
-    subject, hidden = item
+    entry, hidden = item
+    assert entry.subject is not None
     try:
-        return _summary(subject, hidden, progress, timeout_s)
+        return _summary(entry.subject, hidden, progress, timeout_s)
+    except BadInputError as error:
+        return f"{hidden.id}: {first_line(in_file(error, {NAME: entry.label}))}"
     except DragstripError as error:
         return f"{hidden.id}: {first_line(error)}"
 

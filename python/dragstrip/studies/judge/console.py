@@ -10,13 +10,16 @@ from dragstrip.experiment.comparison import FLAGS
 from dragstrip.io.shell import folded
 from dragstrip.studies.judge.command import Judgement
 
-HEAD = "score against CUBIC in doublings of goodput over round trip, with its 95 % interval"
+HEAD = (
+    "Score: log2 of (goodput / RTT) relative to CUBIC, with its 95 % interval: "
+    "+1 is twice as good, 0 is CUBIC."
+)
 LABEL = 28
 
 
 def heading(hidden: int, count: int) -> str:
     """Return the lines above the judgements."""
-    return "\n".join(wrapped(f"Seed {hidden}, {plural(count, 'scenario')}: {HEAD}", rest="  "))
+    return "\n".join(wrapped(f"Seed {hidden}, {plural(count, 'scenario')}. {HEAD}", rest="  "))
 
 
 def text(judgement: Judgement) -> str:
@@ -28,7 +31,7 @@ def _lines(judgement: Judgement) -> Iterator[str]:
     label = f"{judgement['algorithm']:<{LABEL}}"
     score, ends = judgement.score, judgement.interval
     if score is None or ends is None:
-        yield from wrapped(f"error: {judgement.error}", f"{label} ", "  ")
+        yield from wrapped(f"no score: {judgement.error}", f"{label} ", "  ")
         return
     yield f"{label} {score:+8.3f}  ({ends[0]:+.3f} to {ends[1]:+.3f})"
     for row in judgement.rows:
