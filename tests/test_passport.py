@@ -432,6 +432,21 @@ def test_the_terminal_has_80_columns_and_all_that_matters(made: Path) -> None:
         assert " ".join(row["replay"].split()) in flat
 
 
+def test_the_terminals_replay_of_an_experiment_works_where_the_command_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = invoke("passport", "bbr", "--quick", "--only", "mixed", "--out", "two words")
+    flat = " ".join(result.stdout.replace("\\\n", " ").split())
+    replay = "dragstrip run 'two words/experiments/mixed-1bdp-spillover-50.toml'"
+    assert replay in flat
+    assert Path(shlex.split(replay)[2]).is_file()
+    # The files can be moved: their commands are for the passport's folder.
+    (worst,) = document(tmp_path / "two words")["worst"]
+    row = next(row for row in document(tmp_path / "two words")["rows"] if row["id"] == worst)
+    assert row["replay"] == "dragstrip run experiments/mixed-1bdp-spillover-50.toml"
+
+
 def test_hostile_words_stay_text() -> None:
     row = {
         "id": "alone-1",

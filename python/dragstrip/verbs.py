@@ -399,7 +399,7 @@ def passport(
     document = command.make(request, workers, quiet=not progress)
     if out is not None:
         command.write(document, request, Path(out))
-    return PassportDocument(document, console.text(document))
+    return PassportDocument(document, console.text(document, None if out is None else Path(out)))
 
 
 @named_arguments

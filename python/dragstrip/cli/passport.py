@@ -162,7 +162,7 @@ def passport(
     if as_json:
         print_json(document)
     else:
-        say(console.text(document))
+        say(console.text(document, folder))
         say(f"\nPassport: {folder / 'passport.html'}")
     if command.fails(document):
         raise typer.Exit(WORSE)

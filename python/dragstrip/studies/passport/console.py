@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from dragstrip.display.quantity import plural
 from dragstrip.display.terminal import WIDTH, wrapped
 from dragstrip.experiment.comparison import FLAGS
 from dragstrip.io.shell import folded
+from dragstrip.studies.passport.document import replay_outside
 from dragstrip.studies.passport.wording import agreed, by_reason, engine, measured, tally, unit
 
 MARKS = {"better": "+", "worse": "-"}
 
 
-def text(document: Mapping[str, Any]) -> str:
-    """Return the summary: sentences, a line per chapter, the worst rows and what changed."""
-    return "\n".join(_lines(document))
+def text(document: Mapping[str, Any], folder: Path | None = None) -> str:
+    """Return the summary: sentences, a line per chapter, the worst rows and what changed.
+
+    Replays are for the current folder, where `folder` is the passport's; without it, for the passport's.
+    """
+    return "\n".join(_lines(document, folder or Path()))
 
 
-def _lines(document: Mapping[str, Any]) -> Iterator[str]:
+def _lines(document: Mapping[str, Any], folder: Path) -> Iterator[str]:
     for sentence in document["sentences"].values():
         yield from wrapped(sentence, rest="  ")
     yield ""
@@ -38,7 +43,7 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
         yield from wrapped(f"{row['verdict']} ({row['rule']}; {baseline_figures})", "     ")
         if row.get("failure"):
             yield from wrapped(row["failure"], "     ")
-        yield from folded(row["replay"], WIDTH, FLAGS, " " * 5)
+        yield from folded(replay_outside(row["replay"], folder), WIDTH, FLAGS, " " * 5)
     if "beside" in document:
         yield ""
         yield from _second_engine(document["beside"])

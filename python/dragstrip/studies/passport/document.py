@@ -24,18 +24,20 @@ KERNEL = "a real kernel"
 WORST = 5
 """Rows that are shown as the worst."""
 VERDICTS = ("held", "missed", "missed, as by CUBIC", "better", "same", "worse", "reported", "failed")
+EXPERIMENTS = "experiments/"
+"""The folder of experiments and Rust files, from the passport's folder."""
 
 
 def experiment_file(row: PassportRow) -> str:
     """The file of a row whose scenario is an experiment, from the passport's folder."""
-    return f"experiments/{row.id}.toml"
+    return f"{EXPERIMENTS}{row.id}.toml"
 
 
 def rust_files(subject: Subject) -> dict[str, str]:
     """The subject's files in Rust, by the names of their copies from the passport's folder."""
     rust = [file for file in subject.files if file.endswith(".rs")]
     number = [f"{at}-" for at in range(1, len(rust) + 1)] if len(rust) > 1 else [""]
-    return {f"experiments/{at}{Path(file).name}": file for at, file in zip(number, rust, strict=False)}
+    return {f"{EXPERIMENTS}{at}{Path(file).name}": file for at, file in zip(number, rust, strict=False)}
 
 
 def replay(row: PassportRow, subject: Subject, seeds: int) -> str:
@@ -44,6 +46,14 @@ def replay(row: PassportRow, subject: Subject, seeds: int) -> str:
         return row.scenario.command(subject, seeds)
     programs = (word for copy in rust_files(subject) for word in ("--program", copy))
     return shlex.join(["dragstrip", "run", experiment_file(row), *programs])
+
+
+def replay_outside(command: str, folder: Path) -> str:
+    """Return a row's replay as a command for the current folder, where `folder` is the passport's."""
+    words = shlex.split(command)
+    if words[:2] != ["dragstrip", "run"]:
+        return command
+    return shlex.join(str(folder / word) if word.startswith(EXPERIMENTS) else word for word in words)
 
 
 def document(
