@@ -13,8 +13,9 @@ from dragstrip.studies.passport import runs
 from dragstrip.studies.passport.chapters import exits, limited, mixed
 from dragstrip.studies.passport.figures import WASTED
 from dragstrip.studies.passport.rows import PassportPath, PassportRow, Subject
+from dragstrip.studies.passport.sentences import sentences
 from dragstrip.studies.passport.store import StoredRun
-from dragstrip.studies.passport.verdicts import holds, value
+from dragstrip.studies.passport.verdicts import RowVerdict, Value, holds, value
 
 RENO = "on loss { ssthresh = max(cwnd / 2, 2) }\non ack { "
 USED = RENO + "if limited { cwnd = cwnd + acked } }"
@@ -102,6 +103,18 @@ def test_a_mixed_row_has_every_number_of_senders_once_for_each_set_of_starts() -
     starts = [tuple(flow["start_ns"] for flow in run.scenario["flows"]) for run in plan.runs]
     assert len(set(starts)) == 6
     assert all(len(set(starts[at : at + 11])) == 1 for at in range(0, 66, 11))
+
+
+def test_a_spillover_is_told_in_a_sentence() -> None:
+    row = row_of(mixed.rows(), "mixed-1bdp-spillover-50")
+    baselines = {"cubic": Value(0.046), "reno": Value(-0.082)}
+    for loss, change in ((-0.29, "lose 29.0 %"), (0.02, "gain 2 %")):
+        entry = RowVerdict(row, Value(loss), baselines, "worse", 1.0)
+        assert sentences(Subject("my-exp"), [entry])["fails"] == (
+            "Fails: 1 row worse than both baselines; worst of all 20 Mbit/s, 40 ms, 1 BDP: when 5 of 10 CUBIC "
+            f"senders switch to my-exp, the other 5 {change} of their goodput (to CUBIC: +4.60 %, to Reno: "
+            "-8.20 %)."
+        )
 
 
 def test_a_mixed_row_takes_an_algorithm_as_a_text() -> None:

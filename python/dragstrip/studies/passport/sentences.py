@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from dragstrip.display.quantity import plural
+from dragstrip.display.quantity import percent, plural
 from dragstrip.studies.passport import suite
-from dragstrip.studies.passport.chapters import beside
+from dragstrip.studies.passport.chapters import beside, mixed
 from dragstrip.studies.passport.figures import NEIGHBOUR
 from dragstrip.studies.passport.rows import BASELINES, Subject
 from dragstrip.studies.passport.verdicts import RowVerdict, ratio, worst
@@ -37,7 +37,7 @@ def _good(subject: Subject, judged: Sequence[RowVerdict]) -> str:
     best = max(better, key=lambda entry: (_lead(entry), entry.row.id))
     return (
         f"Good at: {subject.word} is better than CUBIC and Reno in {len(better)} of {len(compared)} rows, "
-        f"{count} of them {most}; most of all {best.row.title}: {_figures(best)}."
+        f"{count} of them {most}; most of all {_described(best, subject.word)}."
     )
 
 
@@ -60,7 +60,7 @@ def _fails(subject: Subject, judged: Sequence[RowVerdict]) -> str:
     parts += [f"{plural(below, 'row')} worse than both baselines"] if below else []
     summary = f"Fails: {'; '.join(parts)}"
     gravest = worst(judged, 1)[0]
-    return f"{summary}; worst of all {gravest.row.title}: {_figures(gravest)}."
+    return f"{summary}; worst of all {_described(gravest, subject.word)}."
 
 
 def _harms(subject: Subject, judged: Sequence[RowVerdict]) -> str:
@@ -76,7 +76,7 @@ def _harms(subject: Subject, judged: Sequence[RowVerdict]) -> str:
     gravest = max(worse, key=lambda entry: (entry.row.figure is NEIGHBOUR, entry.badness, entry.row.id))
     return (
         f"Harms: neighbours have less beside {subject.word} than beside CUBIC or Reno in {len(worse)} of "
-        f"{len(harm)} rows; most of all {gravest.row.title}: {_figures(gravest)}."
+        f"{len(harm)} rows; most of all {_described(gravest, subject.word)}."
     )
 
 
@@ -90,11 +90,35 @@ def _lead(entry: RowVerdict) -> float:
     return min(abs(ratio(median, baseline_median, figure.floor)) for baseline_median in baseline_medians)
 
 
+def _described(entry: RowVerdict, word: str) -> str:
+    """Return a row's scenario and figures, in words where the figure's name alone says little."""
+    median = entry.value.median
+    if entry.row.figure is not mixed.SPILLOVER or median is None:
+        return f"{entry.row.title}: {_figures(entry)}"
+    others = ", ".join(
+        f"to {_proper(name)}: {_change(of.median)}"
+        for name, of in entry.baselines.items()
+        if of.median is not None
+    )
+    return (
+        f"{mixed.path_name(entry.row)}: when 5 of {mixed.SENDERS} CUBIC senders switch to {word}, the other "
+        f"5 {'lose' if median < 0 else 'gain'} {percent(abs(median))} of their goodput"
+        + (f" ({others})" if others else "")
+    )
+
+
+def _change(share: float) -> str:
+    return f"{'+' if share > 0 else ''}{percent(share)}"
+
+
+def _proper(baseline: str) -> str:
+    return baseline.upper() if baseline == "cubic" else baseline.capitalize()
+
+
 def _figures(entry: RowVerdict) -> str:
     unit, name = entry.row.figure.unit, entry.row.figure.name
     baseline_texts = [
-        f"{baseline.upper() if baseline == 'cubic' else baseline.capitalize()} {measured(value.median)}"
-        for baseline, value in entry.baselines.items()
+        f"{_proper(baseline)} {measured(value.median)}" for baseline, value in entry.baselines.items()
     ]
     less = f", {entry.value.smaller} has less" if entry.value.smaller else ""
     subject_text = entry.value.failure or f"{name} {measured(entry.value.median)} {unit}{less}"

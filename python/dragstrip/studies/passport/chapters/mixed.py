@@ -30,6 +30,8 @@ NAME = "mixed"
 TITLE = "mixed deployment"
 SENDERS = 10
 OTHER = "cubic"
+MIX, REST = f"0 to {SENDERS} of {SENDERS} senders at ", f", the others {OTHER}"
+"""What stands before and after the path in the title of a row."""
 SPANG = "Spang et al., IMC 2021: bias of A/B tests on a shared link"
 NASH = "Mishra, Tiu, Leong, IMC 2022: the mix from which no sender gains by a change"
 
@@ -156,6 +158,11 @@ SPILLOVER = _figure(
 )
 
 
+def path_name(row: PassportRow) -> str:
+    """Return the path of a row of this chapter, such as `20 Mbit/s, 40 ms, 1 BDP`."""
+    return row.title.removeprefix(MIX).removesuffix(REST)
+
+
 def rows() -> Iterator[PassportRow]:
     """The rows of the chapter."""
     for bdp in (1, 5):
@@ -164,7 +171,7 @@ def rows() -> Iterator[PassportRow]:
         yield from rated(
             NAME,
             f"{bdp}bdp",
-            f"0 to 10 of 10 senders at {path.name}, the others cubic",
+            f"{MIX}{path.name}{REST}",
             scenario,
             (EQUILIBRIUM, RowRule("R", NASH)),
             (EFFECT, RowRule("R", f"{SPANG}: the total treatment effect")),
