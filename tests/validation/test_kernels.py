@@ -116,6 +116,9 @@ def test_a_release_that_is_not_there_or_twice_is_refused(other: str) -> None:
         BadInputError, match=r"KERNEL: got '6\.11', expected the beginning of one of 6\.1\.0-56"
     ):
         kernels.releases(SOURCE, ["6.1", "6.11"])
+    # 6.1.0-5 begins the name too, but within a number.
+    with pytest.raises(BadInputError, match=r"got '6\.1\.0-5', .* with its last number whole, or another"):
+        kernels.releases(SOURCE, ["6.1.0-5"])
     with pytest.raises(BadInputError, match=r"expected another kernel than 6\.1\.0-56-amd64, named before"):
         kernels.releases(SOURCE, ["6.1", OWN])
 

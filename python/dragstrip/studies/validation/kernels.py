@@ -153,7 +153,10 @@ def releases(source: Path, beginnings: Sequence[str]) -> list[str]:
     for beginning in beginnings:
         fitting = [name for name in available if re.match(rf"{re.escape(beginning)}(?!\d)", name)]
         if not fitting:
-            expected = f"the beginning of one of {', '.join(available)}, or another after `kernel fetch`"
+            expected = (
+                f"the beginning of one of {', '.join(available)} with its last number whole, or another "
+                "after `kernel fetch`"
+            )
             raise BadInputError("KERNEL", beginning, expected, "command line")
         stored = sorted((name for name in fitting if name in folders), key=_order)
         if len(stored) > 1:
