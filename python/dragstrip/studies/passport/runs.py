@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from dragstrip import engines
 from dragstrip.display.progress import ProgressMessages
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.experiment.expand import PlannedRun, expand
+from dragstrip.experiment.programs import in_file
 from dragstrip.model.recording import core_build
 from dragstrip.model.scenario.paths import packets
 from dragstrip.runs import Limits, Outcome, Task, Watcher, run_all
@@ -98,6 +100,7 @@ def make(
     with _Keeping(quiet) as watcher:
         engine.prepare(on.all_options, watcher.preparing)
         words = list(subjects)
+        watcher.files = {Path(file).stem: file for subject in words for file in subject.files}
         plans_by_scenario: dict[tuple[int, str], RowRuns] = {}  # the rows of one scenario share its runs
         plans = {}
         for row in rows:
@@ -241,6 +244,8 @@ class _Keeping(Watcher):
         self.store: RunStore | None = None
         self.keys: Sequence[str] = ()
         self.words: Sequence[str] = ()
+        self.files: Mapping[str, str] = {}
+        """Files of the programs, by their names."""
         self.stall = ""
         self.stalled: Counter[str] = Counter()
         self.finished_count = self.count = 0
@@ -268,7 +273,7 @@ class _Keeping(Watcher):
             field, value, expected, source = outcome.wrong
             raise BadInputError(field, Raw(value), expected, source)
         self.finished_count += 1
-        result = StoredRun(outcome.summary, outcome.sha256, outcome.failure)
+        result = StoredRun(outcome.summary, outcome.sha256, self._failure(outcome))
         self.results[self.keys[index]] = result
         if result.summary is not None:
             if self.store is not None:
@@ -278,6 +283,15 @@ class _Keeping(Watcher):
             self.stalled[word] += 1
             if self.stalled[word] == STALLED_MAX:
                 raise _StalledError(word)
+
+    def _failure(self, outcome: Outcome) -> str:
+        """Returns why a run failed; an error in a line of a program names the program's file."""
+        if not outcome.wrong:
+            return outcome.failure
+        field, value, expected, source = outcome.wrong
+        error = BadInputError(field, Raw(value), expected, source)
+        located = in_file(error, self.files)
+        return outcome.failure if located is error else str(located)
 
     def __enter__(self) -> _Keeping:
         return self
