@@ -63,7 +63,7 @@ def dragstrip(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
         (f"compare {PATH} --duration 30 reno", '--duration: got "30"'),
         (f"compare {PATH} --duration 0s reno", "--duration"),
         (f"compare {PATH} --duration 99999s reno", "17000s"),
-        ("compare --rate 10tbit --rtt 40ms --queue 'bfifo limit 200kb' --duration 16000s reno", "GiB"),
+        ("compare --rate 10tbit --rtt 40ms --queue 'bfifo limit 200kb' --duration 16000s reno", "a report reads at most"),
         (f"compare {PATH} --loss 1 reno", '--loss: got "1"'),
         (f"compare {PATH} --jitter 5 reno", '--jitter: got "5"'),
         (f"compare {PATH} --up-rate 5 reno", '--up-rate: got "5"'),

@@ -104,7 +104,7 @@ def test_a_kernel_that_is_not_there_is_refused_before_anything_is_recorded(other
     [
         (["6.1", "6.12"], [OWN, "6.12.117+deb13-amd64"]),
         (["7", "6.1.0"], ["7.3.4+deb13-amd64", OWN]),
-        (["9.9-amd64", "6"], ["9.9-amd64", OWN]),
+        (["9.9-amd64", "6.1"], ["9.9-amd64", OWN]),
     ],
 )
 def test_a_release_is_a_kernel_that_was_recorded(other: str, beginnings: list[str], names: list[str]) -> None:
@@ -113,11 +113,15 @@ def test_a_release_is_a_kernel_that_was_recorded(other: str, beginnings: list[st
 
 def test_a_release_that_is_not_there_or_twice_is_refused(other: str) -> None:
     with pytest.raises(
+        BadInputError, match=rf"KERNEL: got '6', expected the beginning of one kernel, not of {OWN} and"
+    ):
+        kernels.releases(SOURCE, ["7", "6"])
+    with pytest.raises(
         BadInputError, match=r"KERNEL: got '6\.11', expected the beginning of one of 6\.1\.0-56"
     ):
         kernels.releases(SOURCE, ["6.1", "6.11"])
     # 6.1.0-5 begins the name too, but within a number.
-    with pytest.raises(BadInputError, match=r"got '6\.1\.0-5', .* with its last number whole, or another"):
+    with pytest.raises(BadInputError, match=r"got '6\.1\.0-5', .*, not cut within a number, or another"):
         kernels.releases(SOURCE, ["6.1.0-5"])
     with pytest.raises(BadInputError, match=r"expected another kernel than 6\.1\.0-56-amd64, named before"):
         kernels.releases(SOURCE, ["6.1", OWN])

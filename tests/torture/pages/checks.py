@@ -360,7 +360,9 @@ def _check_verdicts(setup: Section, node: Node) -> None:
             continue
         (best, value, worst, worst_value), note = (cell.text for cell in said[what]), said[what][0].note
         hardly = {setup.names[place] for place in order.best if goodputs[place] < 0.1 * max(goodputs)}
-        noted = set(re.findall(r"(?:^|; )(?!of the others)(.*?) gets only [\d.]+ % of the highest goodput", note))
+        noted = set(
+            re.findall(r"(?:^|; )(?!of the others)(.*?) gets only [\d.]+ % of the highest goodput", note)
+        )
         assert noted == (hardly if order.worst and alone else set()), (
             f"{setup.title}: {what}: {note}: {hardly}"
         )

@@ -154,7 +154,7 @@ def releases(source: Path, beginnings: Sequence[str]) -> list[str]:
         fitting = [name for name in available if re.match(rf"{re.escape(beginning)}(?!\d)", name)]
         if not fitting:
             expected = (
-                f"the beginning of one of {', '.join(available)} with its last number whole, or another "
+                f"the beginning of one of {', '.join(available)}, not cut within a number, or another "
                 "after `kernel fetch`"
             )
             raise BadInputError("KERNEL", beginning, expected, "command line")
