@@ -45,7 +45,7 @@ def sweep(**options: Any) -> Any:
         (lambda: dragstrip.passport("cubic", only=["theory"]), "^only: got .*, expected a text"),
         (
             lambda: dragstrip.passport(dragstrip.program("mine", PROGRAM)),
-            "^algorithm: got 'mine', expected a name: a",
+            "^algorithm: got 'mine', expected a name, beside the program in `programs`",
         ),
         (
             lambda: dragstrip.passport("cubic", quik=True),
@@ -214,3 +214,67 @@ def test_a_long_line_is_cut() -> None:
     assert len(repr(document)) <= 300
     assert repr(document).startswith("<StudyDocument: long long")
     assert "rest" not in repr(StudyDocument({}, "\nfirst\nrest"))
+
+
+@pytest.mark.parametrize("word", ["mine", "mine+0.3s", "mine@80ms", "mine*2"])
+@pytest.mark.parametrize("form", ["program", "list", "file", "path", "files", "dict", "file by name", "text"])
+def test_programs_are_taken_in_every_form(word: str, form: str, tmp_path: Path) -> None:
+    mine = dragstrip.program("mine", PROGRAM)
+    file = tmp_path / "mine.cc"
+    file.write_text(PROGRAM)
+    forms: dict[str, Any] = {
+        "program": mine,
+        "list": [mine],
+        "file": str(file),
+        "path": file,
+        "files": (file, mine),
+        "dict": {"mine": dragstrip.program("another", PROGRAM)},
+        "file by name": {"mine": file},
+        "text": {"mine": PROGRAM},
+    }
+    assert dragstrip.compare([word], programs=forms[form], **RACE).programs == {"mine": PROGRAM}
+
+
+TAKEN = "expected a program, a file, a list of them, or a dict of them by name$"
+
+
+@pytest.mark.parametrize(
+    ("programs", "words"),
+    [
+        (3, f"^programs: got 3, {TAKEN}"),
+        ((name for name in ["mine.cc"]), f"^programs: got <generator .*, {TAKEN}"),
+        ([3], "^programs: got 3, expected a program, a file or, by name, a text$"),
+        ({"mine": None}, r"^programs\['mine'\]: a program, a file or, by name, a text$"),
+        ({3: PROGRAM}, "^programs: got 3, expected the name of an algorithm"),
+        ([PROGRAM], "^programs: got .*: a text alone has no name$"),
+        (["x/mine.cc"], "^programs: got 'x/mine.cc', expected a program's file: x/mine.cc: no such file$"),
+        ({"mine": "on ack { \ud800 }"}, r"^programs\['mine'\]: got .*, expected text in UTF-8$"),
+        (
+            [dragstrip.program("mine", PROGRAM), dragstrip.program("mine", PROGRAM + "\n")],
+            "^programs: got 'mine', expected another name: two programs have this one$",
+        ),
+        (
+            dragstrip.program("other", PROGRAM),
+            "^programs: got other, which nothing names, expected an algorithm other beside it$",
+        ),
+    ],
+)
+def test_programs_of_another_kind_are_refused(programs: Any, words: str) -> None:
+    with pytest.raises(BadInputError, match=words) as raised:
+        dragstrip.race("mine", programs=programs, **RACE)
+    assert "\n" not in str(raised.value)
+
+
+def test_studies_take_programs_as_a_race_does() -> None:
+    for call in (dragstrip.passport, dragstrip.evidence, dragstrip.attack):
+        with pytest.raises(BadInputError, match=f"^programs: got 3, {TAKEN}"):
+            call("mine", programs=3)  # type: ignore[operator]
+    rows = dragstrip.passport(
+        "mine", quick=True, only="theory", programs=[dragstrip.program("mine", PROGRAM)]
+    )
+    assert rows["algorithm"] == "mine"
+
+
+def test_program_is_a_word_for_programs() -> None:
+    with pytest.raises(BadInputError, match=r'^program: .*; did you mean "programs"'):
+        dragstrip.race("mine", program=dragstrip.program("mine", PROGRAM), **RACE)  # type: ignore[call-arg]

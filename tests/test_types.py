@@ -36,6 +36,13 @@ def own(text: str, saved: Path) -> dragstrip.Result:
     return dragstrip.race(dragstrip.program("mine", text), "cubic", path=saved)
 
 
+def beside(text: str, file: Path) -> dragstrip.Result:
+    mine = dragstrip.program("mine", text)
+    dragstrip.race("mine+0.3s", programs=mine, path="cable")
+    dragstrip.race("mine", programs={"mine": text}, path="cable")
+    return dragstrip.race("mine@80ms", "first", path="cable", programs=[mine, file, "first.cc"])
+
+
 def described() -> dragstrip.Experiment:
     experiment = dragstrip.compare(["cubic", "bbr"], rate="10mbit", rtt="40ms", queue="fq_codel")
     repeated: dragstrip.Experiment = experiment.changed(repeat=3)

@@ -15,7 +15,7 @@ import numpy as np
 from dragstrip import _core
 from dragstrip.display import quantity
 from dragstrip.errors import BadInputError
-from dragstrip.experiment.programs import Program
+from dragstrip.experiment.programs import Program, by_name
 from dragstrip.interop.race import race
 from dragstrip.results.intervals import interval
 
@@ -104,7 +104,7 @@ def assert_harmless(
     """
     if not _core.flow_word(beside).is_algorithm_alone:
         raise BadInputError("beside", beside, "an algorithm alone, without a count, an RTT or a start")
-    named = {name: Program(name, text) for name, text in (options.pop("programs", None) or {}).items()}
+    named = {name: Program(name, text) for name, text in by_name(options.pop("programs", None)).items()}
     rival = named.get(beside, beside)
     subject = named.get(str(algorithm), algorithm)
     first_seed, repeats = options.get("seed") or 1, options.get("repeat") or 1

@@ -16,7 +16,7 @@ from dragstrip.display.document import Listing, StudyDocument
 from dragstrip.display.quantity import plural
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.experiment import saved_paths
-from dragstrip.experiment.programs import Program
+from dragstrip.experiment.programs import Program, Programs, by_name
 from dragstrip.experiment.quantities import CHANGING, DESCRIBING, expect_options, quantity_of, texts
 from dragstrip.experiment.race import OPTIONS
 from dragstrip.interop.arguments import named_arguments
@@ -358,7 +358,7 @@ def passport(
     only: str | None = None,
     path: PathLike | None = None,
     against: PathLike | None = None,
-    programs: Mapping[str, str] | None = None,
+    programs: Programs | None = None,
     out: PathLike | None = None,
     workers: int | None = None,
     progress: bool = False,
@@ -389,7 +389,7 @@ def passport(
     else:
         request = command.read_request(
             algorithm,
-            dict(programs or {}),
+            by_name(programs),
             [],
             quick=quick,
             only=only,
@@ -407,7 +407,7 @@ def evidence(
     algorithm: str,
     *,
     quick: bool = False,
-    programs: Mapping[str, str] | None = None,
+    programs: Programs | None = None,
     out: PathLike | None = None,
     workers: int | None = None,
     progress: bool = False,
@@ -423,7 +423,7 @@ def evidence(
     if out is not None:
         expect_own_folder("out", Path(out), command.MARKS)
     request = passport_command.read_request(
-        algorithm, dict(programs or {}), [], quick=quick, only=None, baseline_file=None
+        algorithm, by_name(programs), [], quick=quick, only=None, baseline_file=None
     )
     document = command.make(request, workers, not progress, None if out is None else Path(out))
     return EvidenceDocument(document, console.text(document))
@@ -524,7 +524,7 @@ def attack(
     duration_s: float | None = None,
     other_rtt: str | None = None,
     other_rtt_ms: float | None = None,
-    programs: Mapping[str, str] | None = None,
+    programs: Programs | None = None,
     workers: int | None = None,
     progress: bool = False,
 ) -> AttackDocument:
@@ -544,7 +544,7 @@ def attack(
     if path is not None:
         scene, _ = finds.on_path(str(path), scene)
     request = finds.search_request(
-        algorithm, list(goal), list(using), scene, seed, evaluations, None, dict(programs or {})
+        algorithm, list(goal), list(using), scene, seed, evaluations, None, by_name(programs)
     )
     document, _ = finds.attack(request, workers, quiet=not progress)
     if document["partial"]:
@@ -807,7 +807,7 @@ def play(*algorithms: str, **options: Unpack[RaceQuantities]) -> Playground:
         return Playground(page(None, __version__))
     for entry in algorithms:
         if not isinstance(entry, str):
-            expected = "a name: a program is given by `programs`, as its text by its name"
+            expected = "a name, beside the program in `programs`"
             raise BadInputError("algorithms", str(entry), expected)
     form = with_path(expanded(texts(options)))
     planned = plan(compare(list(algorithms), **form))

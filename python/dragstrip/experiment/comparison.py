@@ -42,23 +42,22 @@ def compare(
 ) -> Experiment:
     """The experiment that these algorithms and options describe.
 
-    An algorithm is a word or a `program`; `programs` are algorithms as texts, by name
-    (docs/how-to/program.md). `path` is a built-in path, a file of
+    An algorithm is a word or a `program`; `programs` is a `program`, a file, a list of them, or a dict of
+    them or of texts by name (docs/how-to/program.md). `path` is a built-in path, a file of
     `--save-path`, or its name in the user's folder of paths. Quantities are text (`rtt="40ms"`), numbers with
     their unit in the name (`rtt_ms=40`, `rate_bps=10e6`) or `timedelta`. Raises `BadInputError`, which names
     the option that is wrong; where `source` is the command line, with its hyphens.
     """
     names, own_programs = separated(algorithms)
-    unset = {name: value for name, value in options.items() if value is None}
-    expect_options(unset, [option.name for option in OPTIONS], "compare")
+    expect_options(options, [option.name for option in OPTIONS], "compare")
     described_options = texts(options)
     if own_programs:
-        described_options["programs"] = {**(options.get("programs") or {}), **own_programs}
+        described_options["programs"] = _joined(described_options.get("programs") or {}, own_programs)
     form = {"algorithms": names, **expanded(described_options)}
     for name, value in form.items():
         if name != "programs":  # read from files as text
             _expect_texts(name, value, source)
-    refuse_unnamed(described_options.get("programs") or {}, names)
+    refuse_unnamed(described_options.get("programs") or {}, names, source)
 
     def described() -> Experiment:
         if source == COMMAND_LINE:
@@ -72,6 +71,14 @@ def compare(
         return Experiment.build(content)
 
     return reworded(described, source)
+
+
+def _joined(programs: Mapping[str, str], own_programs: Mapping[str, str]) -> dict[str, str]:
+    """Return both tables as one; raises `BadInputError` for a name with two texts."""
+    for name, text in own_programs.items():
+        if programs.get(name, text) != text:
+            raise BadInputError("programs", name, "another name: two programs have this one")
+    return {**programs, **own_programs}
 
 
 def path_tables(name: str, source: str = COMMAND_LINE) -> dict[str, Any]:

@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from dragstrip import _core
-from dragstrip.errors import BadInputError, Raw, nearest, value_text
+from dragstrip.errors import BadInputError, Raw, expect_text, nearest, value_text
 from dragstrip.experiment import onnx_policy
 from dragstrip.io import untrusted
 
@@ -60,6 +60,12 @@ class Program:
         return self.name
 
 
+ProgramSource: TypeAlias = Program | str | Path
+"""A `program`, or its file; as a text it needs a name beside it."""
+Programs: TypeAlias = ProgramSource | Sequence[ProgramSource] | Mapping[str, ProgramSource]
+"""Values that the argument `programs` takes."""
+
+
 def program(name: str, text: str | Path) -> Program:
     """Return an algorithm of one's own: `race(program("mine", text), "cubic")`.
 
@@ -97,11 +103,65 @@ def separated(algorithms: Sequence[str | Program]) -> tuple[list[str], dict[str,
     words = list(algorithms)
     for entry in words:
         if isinstance(entry, Program):
-            name = entry.name.partition("*")[0]
+            name = _own_name(entry.name)
             if programs.get(name, entry.text) != entry.text:
                 raise BadInputError("algorithms", name, "another name: two programs have this one")
             programs[name] = entry.text
     return [str(entry) for entry in words], programs
+
+
+def _own_name(word: str) -> str:
+    """Return the algorithm of a flow's word: `mine` of `mine*2@80ms`; another word is refused elsewhere."""
+    try:
+        return _core.flow_word(word).own_name
+    except _core.InputError:
+        return word
+
+
+def by_name(programs: Programs | None) -> dict[str, str]:
+    """Name → text of the argument `programs`.
+
+    It is a `program`, a file (FILE.cc, FILE.json, FILE.onnx), a list of these, or a dict of these and of
+    texts by name. A file has its own name, without the ending. Raises `BadInputError`.
+    """
+    if programs is None:
+        return {}
+    texts: dict[str, str] = {}
+    if isinstance(programs, Mapping):
+        for name, source in programs.items():
+            if not isinstance(name, str):
+                raise BadInputError("programs", name, "the name of an algorithm, as text")
+            texts[name] = _content(source, f"programs[{name!r}]")
+        return texts
+    sources = [programs] if isinstance(programs, ProgramSource) else programs
+    if not isinstance(sources, list | tuple):
+        raise BadInputError(
+            "programs", sources, "a program, a file, a list of them, or a dict of them by name"
+        )
+    for source in sources:
+        if isinstance(source, str) and is_text(source):
+            expected = 'a program or a file, or {"NAME": text}: a text alone has no name'
+            raise BadInputError("programs", source, expected)
+        text = _content(source, "programs")
+        name = _own_name(source.name) if isinstance(source, Program) else Path(source).stem
+        if texts.get(name, text) != text:
+            raise BadInputError("programs", name, "another name: two programs have this one")
+        texts[name] = text
+    return texts
+
+
+def _content(source: object, field: str) -> str:
+    """Return the text of a program, of its file, or the text itself; raises `BadInputError`."""
+    if isinstance(source, Program):
+        return source.text
+    if isinstance(source, str) and is_text(source):
+        return expect_text(field, source, "")  # other faults are found where it is used
+    if not isinstance(source, str | Path):
+        raise BadInputError(field, source, "a program, a file or, by name, a text")
+    try:
+        return _of_file(str(source))
+    except BadInputError as error:
+        raise BadInputError(field, str(source), f"a program's file: {error}") from None
 
 
 def of_files(files: Sequence[str]) -> dict[str, str]:
@@ -122,12 +182,18 @@ def of_files(files: Sequence[str]) -> dict[str, str]:
         if name in programs:
             expected = f"another name: a second program is called {name} here"
             raise BadInputError("--program", file, expected, "command line")
-        programs[name] = _read(Path(file))
-        if fault := _fault(programs[name]):
-            at, value, expected = fault
-            raise BadInputError("", Raw(value), expected, _place(file, at))
-        _expect_model(programs[name], file)
+        programs[name] = _of_file(file)
     return programs
+
+
+def _of_file(file: str) -> str:
+    """Return the text of a program's file; raises `BadInputError` that names file, line and column."""
+    text = _read(Path(file))
+    if fault := _fault(text):
+        at, value, expected = fault
+        raise BadInputError("", Raw(value), expected, _place(file, at))
+    _expect_model(text, file)
+    return text
 
 
 def of_table(table: Mapping[str, str], folder: Path) -> dict[str, str]:
@@ -152,8 +218,8 @@ def of_table(table: Mapping[str, str], folder: Path) -> dict[str, str]:
     return programs
 
 
-def refuse_unnamed(programs: Mapping[str, str], algorithms: Sequence[str]) -> None:
-    """Raises `BadInputError` for a program that none of these words of a command line names."""
+def refuse_unnamed(programs: Mapping[str, str], algorithms: Sequence[str], source: str = "") -> None:
+    """Raises `BadInputError` for a program that none of these algorithms names; `source` as in `compare`."""
     if not programs:
         return
     flow_words = []
@@ -164,8 +230,9 @@ def refuse_unnamed(programs: Mapping[str, str], algorithms: Sequence[str]) -> No
             return  # it is told elsewhere
     for name in programs:
         if name.replace("-", "_") not in [flow_word.replace("-", "_") for flow_word in flow_words]:
-            expected = f"an ALGORITHM {name} beside it{nearest(name, flow_words)}"
-            raise BadInputError("--program", Raw(f"{name}, which nothing names"), expected, "command line")
+            word, field = ("an ALGORITHM", "--program") if source else ("an algorithm", "programs")
+            expected = f"{word} {name} beside it{nearest(name, flow_words)}"
+            raise BadInputError(field, Raw(f"{name}, which nothing names"), expected, source)
 
 
 def in_file(error: BadInputError, files: Mapping[str, str]) -> BadInputError:

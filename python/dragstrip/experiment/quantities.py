@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dragstrip.errors import BadInputError, Raw, nearest
+from dragstrip.experiment.programs import Programs, by_name
 from dragstrip.experiment.race import OPTIONS, RaceOptions
 
 UNITS = {"bps": "bit", "s": "s", "ms": "ms", "us": "us", "percent": "%"}
@@ -66,6 +67,7 @@ class RaceQuantities(RaceOptions, total=False):
     jitter_ms: float
     duration_s: float
     loss_percent: float
+    programs: Programs  # type: ignore[misc]  # the generated options have the core's form of it
 
 
 def quantity_of(name: str) -> str:
@@ -84,9 +86,15 @@ def expect_options(options: Mapping[str, Any], allowed: Iterable[str], function:
 
 
 def texts(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options with quantities as text; raises `BadInputError` for a quantity that is given twice."""
+    """Return options with quantities as text, and programs as texts by name.
+
+    Raises `BadInputError` for a quantity that is given twice, and for a program that cannot be one.
+    """
     read: dict[str, Any] = {}
     for name, value in options.items():
+        if name == "programs" and value is not None:
+            read[name] = by_name(value)
+            continue
         base, unit = quantity_of(name), name.rpartition("_")[2]
         scalar = value.item() if hasattr(value, "item") and not hasattr(value, "__len__") else value
         if base != name:

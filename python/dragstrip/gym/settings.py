@@ -12,7 +12,7 @@ from gymnasium import spaces
 
 from dragstrip import _core
 from dragstrip.errors import BadInputError, Raw
-from dragstrip.experiment.programs import Program
+from dragstrip.experiment.programs import Program, by_name
 from dragstrip.gym.figures import BOUNDS, observed
 from dragstrip.gym.rewards import Reward, reward_of
 from dragstrip.gym.template import AGENT, AgentFlow, Template, step_of, template
@@ -58,6 +58,8 @@ def settings(
     if action not in ACTIONS:
         raise BadInputError("action", action, f"one of {', '.join(ACTIONS)}")
     history = int(history) if isinstance(history, np.integer) else history
+    if words.get("programs") is not None:
+        words = {**words, "programs": by_name(words["programs"])}
     _expect_words(rivals, agent, words)
     given = {name: value for name, value in agent.items() if value is not None}
     policy = {
@@ -122,10 +124,7 @@ def _expect_words(rivals: Any, agent: Any, words: Mapping[str, Any]) -> None:
         if name in words:
             expected = "nothing: episodes run on the simulator, and `reset` takes the seed"
             raise BadInputError(name, words[name], expected)
-    programs = words.get("programs")
-    if programs is not None and not isinstance(programs, Mapping):
-        raise BadInputError("programs", programs, "texts of algorithms by name")
-    if AGENT in (programs or {}):
+    if AGENT in (words.get("programs") or {}):
         raise BadInputError("programs", AGENT, f"another name: {AGENT} is the flow that learns")
     if isinstance(rivals, str) or not isinstance(rivals, Sequence):
         raise BadInputError("rivals", Raw(repr(rivals)), "a list of algorithms, such as ['cubic']")

@@ -116,7 +116,7 @@ def _checked(parameter: inspect.Parameter, value: Any) -> Any:
             raise BadInputError(parameter.name, value, expected)
     if not isinstance(value, kind.types) or (isinstance(value, bool) and bool not in kind.types):
         if isinstance(value, Program):
-            expected = "a name: a program is given by `programs`, as its text by its name"
+            expected = "a name, beside the program in `programs`"
             raise BadInputError(parameter.name, value.name, expected)
         raise BadInputError(parameter.name, value, expected)
     return value
