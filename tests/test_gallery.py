@@ -25,6 +25,7 @@ def test_the_page_has_each_race_and_no_other() -> None:
         assert f"\n    {command(race.algorithms, race.race)}\n" in PAGE
         assert f"{gallery.PLAYGROUND}{gallery.fragment(race.algorithms, race.race)})" in PAGE
     assert PAGE.count("\n## ") == len(RACES)
+    assert PAGE.startswith("\n".join(gallery._head(len(RACES))))
     assert {file.stem for file in (DOCS / "images/gallery").iterdir()} == RACES.keys()
 
 

@@ -207,6 +207,9 @@ def _head(count: int) -> Iterator[str]:
     yield "sentence's figures come from that run, and `make gallery` fails if its claim is false. They are simulations with"
     yield "one seed: what differs from a kernel is in [known gaps](explanation/known-gaps.md)."
     yield ""
+    yield "The site's address in a clone is a placeholder until a release sets it; `dragstrip play` with the words of a race's"
+    yield "command opens the same race without the site."
+    yield ""
     yield '<div class="gallery" markdown>'
     yield ""
 
