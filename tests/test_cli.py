@@ -454,3 +454,54 @@ def test_doctor_says_of_each_engine_whether_it_is_there(
         "engine netns",
         "engine ssh",
     }
+
+
+def test_show_has_no_unit_beside_an_order_and_counts_ablations(dragstrip: Call) -> None:
+    shown = dragstrip("show caia-110729a/adsl1").out
+    assert "    vegas-freebsd < newreno-freebsd ± 20%; section IV-A" in shown
+    assert "    0.75 to 0.80; section IV-A" in shown
+    assert not re.search(r"    .* 1; ", shown)
+    assert "36 runs of 60 s, seeds from 1, and 72 of ablations:" in shown
+
+
+def test_show_refuses_a_duration_that_compare_refuses(
+    dragstrip: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = "compare --rate 100gbit --rtt 1ms --queue 1bdp reno --duration"
+    refused = dragstrip(f"{words} 100000000s --show")
+    assert (refused.status, refused.out) == (2, "")
+    assert refused.err == dragstrip(f"{words} 100000000s").err
+    monkeypatch.setattr("dragstrip.model.scenario.memory.memory_bytes", lambda: 2**20)
+    assert dragstrip(f"{words} 10s").status == 2
+    assert dragstrip(f"{words} 10s --show").status == 0, "another machine may run it"
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        ("compare --no-rtts=1", "dragstrip compare"),
+        ("evidence --passport", "dragstrip evidence"),
+    ],
+)
+def test_an_option_s_error_names_the_help_of_its_command(dragstrip: Call, words: str, command: str) -> None:
+    ended = dragstrip(words)
+    assert ended.status == 2
+    assert ended.err.endswith(f" (see {command} --help)\n")
+
+
+def test_doctor_says_limited_where_a_kernel_lacks_something(
+    dragstrip: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dragstrip.engines.netns import host
+
+    facts = {"kernel": "6.1", "algorithms": ["cubic"], "lacks": ["netem", "cake"], "rights": "own"}
+    for lacks, beginning in (
+        (
+            ["netem", "cake"],
+            "limited  engine netns: Linux 6.1: cubic, without netem, cake; without netem no run",
+        ),
+        (["cake"], "limited  engine netns: Linux 6.1: cubic, without cake (rights"),
+        ([], "ok       engine netns: Linux 6.1: cubic (rights"),
+    ):
+        monkeypatch.setattr(host, "about", lambda _, lacks=lacks: {**facts, "lacks": lacks})
+        assert f"\n{beginning}" in dragstrip("doctor").out

@@ -104,4 +104,4 @@ def show(
         return
     from dragstrip.report.console import show_plan
 
-    show_plan(described, planned.runs)
+    show_plan(described, planned.runs, len(planned.jobs) - len(planned.runs))

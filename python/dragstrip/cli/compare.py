@@ -94,6 +94,11 @@ def compare(
             names, engine=engine, engine_options=options, load=load or [], source=COMMAND_LINE, **race_options
         )
 
+    def refuse_impossible(described: Experiment) -> None:
+        from dragstrip.experiment.expand import expand
+
+        reworded(lambda: expand(described, here=False), COMMAND_LINE)
+
     def checked(names: list[str], race_options: Race) -> object:
         from dragstrip.experiment.expand import expand
 
@@ -102,6 +107,8 @@ def compare(
 
     try:
         described = experiment(algorithms or [], race)
+        if show:
+            refuse_impossible(described)
     except BadInputError as error:
         raise all_wrong(error, algorithms or [], race, checked) from None
     if save_path is not None:

@@ -33,7 +33,7 @@ def examine(say: Say = quietly) -> list[dict[str, Any]]:
         _finding("congestion controls", ", ".join(_core.ALGORITHMS), True),
         _finding("engine sim", _simulator(), _simulator() == "ready"),
         _extra("engine vm", _emulator),
-        _extra("engine netns", lambda: _namespaces(say)),
+        _namespaces(say),
         _extra("engine ssh", lambda: _ssh(say)),
         _extra("--load", _compiler),
         _extra("kernel run", _guest),
@@ -82,14 +82,22 @@ def _simulator() -> str:
     return "ready"
 
 
-def _namespaces(say: Say) -> str:
-    """Return what this machine's kernel offers."""
+def _namespaces(say: Say) -> dict[str, Any]:
+    """Return what this machine's kernel offers, and what it lacks."""
     from dragstrip.engines.netns import host
 
-    host_facts = host.about(say)
-    lacks = f", without {', '.join(host_facts['lacks'])}" if host_facts["lacks"] else ""
-    algorithms = ", ".join(host_facts["algorithms"])
-    return f"Linux {host_facts['kernel']}: {algorithms}{lacks} (rights: {host_facts['rights']})"
+    lacks: list[str] = []
+
+    def examined() -> str:
+        host_facts = host.about(say)
+        lacks.extend(host_facts["lacks"])
+        without = f", without {', '.join(lacks)}" if lacks else ""
+        if "netem" in lacks:
+            without += "; without netem no run has a delay, jitter or loss"
+        algorithms = ", ".join(host_facts["algorithms"])
+        return f"Linux {host_facts['kernel']}: {algorithms}{without} (rights: {host_facts['rights']})"
+
+    return _extra("engine netns", examined) | {"lacks": lacks}
 
 
 def _ssh(say: Say) -> str:

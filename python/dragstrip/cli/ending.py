@@ -57,7 +57,7 @@ def run(program: Callable[[], object]) -> NoReturn:
         sys.stdout.flush()
     except typer.exceptions.TyperException as error:
         context = getattr(error, "ctx", None)
-        command = context.command_path if context else "dragstrip"
+        command = context.command_path if context else _command()
         message = _renamed(error) or _valued(error) or error.format_message()
         _fail(f"{message} (see {command} --help)", BAD_INPUT)
     except BadInputError as error:
@@ -120,6 +120,14 @@ OTHERWISE = {
     "--output": "--out",
 }
 """Names of our options in other programs."""
+
+
+def _command() -> str:
+    """Return the command of the command line, for an error that names none: `dragstrip compare`."""
+    from dragstrip.cli import COMMANDS, GROUPS
+
+    word = sys.argv[1] if len(sys.argv) > 1 else ""
+    return f"dragstrip {word}" if word in COMMANDS or word in GROUPS else "dragstrip"
 
 
 def _renamed(error: Exception) -> str:

@@ -24,7 +24,8 @@ def doctor(as_json: JsonFlag = False) -> None:
         print_json({"healthy": all(finding["ok"] for finding in findings), "findings": findings})
     else:
         for finding in findings:
-            mark = "ok" if finding["available"] else "-" if finding["ok"] else "MISSING"
+            available = "limited" if finding.get("lacks") else "ok"
+            mark = available if finding["available"] else "-" if finding["ok"] else "MISSING"
             say_finding(mark, f"{finding['what']}: {finding['found']}")
     if not all(finding["ok"] for finding in findings):
         raise typer.Exit(1)

@@ -464,8 +464,8 @@ def _ablations_table(claims: Sequence[dict[str, Any]]) -> Table | None:
     return table
 
 
-def _with_unit(value: Any, unit: str) -> str:
-    return _figure(value) + ("" if value is None or unit in ("1", "order") else f" {unit}")
+def _with_unit(value: Any, unit: str, slack: str = "") -> str:
+    return _figure(value) + slack + ("" if value is None or unit in ("1", "order") else f" {unit}")
 
 
 def grade_text(grade: str) -> Text:
@@ -488,8 +488,8 @@ def _figure(value: Any) -> str:
             return str(value)
 
 
-def show_plan(experiment: Experiment, runs: Sequence[PlannedRun]) -> None:
-    """Print what an experiment would run, and its claims."""
+def show_plan(experiment: Experiment, runs: Sequence[PlannedRun], ablation_runs: int) -> None:
+    """Print what an experiment would run, and its claims; `ablation_runs` counts the runs beside `runs`."""
     console = Terminal(highlight=False)
     scenario = runs[0].scenario
     console.print(": ".join(filter(None, (experiment.name, experiment.title))), style="bold")
@@ -497,7 +497,8 @@ def show_plan(experiment: Experiment, runs: Sequence[PlannedRun]) -> None:
         if text:
             console.print(text)
     count = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
-    console.print(f"{count} of {scenario['duration_ns'] / 1e9:g} s, seeds from {experiment.seed}:")
+    beside = f", and {ablation_runs} of ablations" if ablation_runs else ""
+    console.print(f"{count} of {scenario['duration_ns'] / 1e9:g} s, seeds from {experiment.seed}{beside}:")
     console.print("  " + ", ".join(dict.fromkeys(run.name.rsplit(" #", 1)[0] for run in runs)))
     links = Table("link", "rate", "delay ms", "queue", title="path of the first run")
     for link, facts in zip(scenario["links"], link_facts(scenario), strict=True):
@@ -513,6 +514,7 @@ def show_plan(experiment: Experiment, runs: Sequence[PlannedRun]) -> None:
         slack = "" if claim.tolerance is None else f" ± {claim.tolerance}"
         where = ", ".join(f"{key} = {value}" for key, value in claim.where.items())
         console.print(f"claim {claim.id}: {claim.metric}{f' of {where}' if where else ''}")
-        console.print(f"    {_figure(listed)}{slack} {claim.unit}; {claim.source}")
+        unit = "order" if claim.order is not None else claim.unit
+        console.print(f"    {_with_unit(listed, unit, slack)}; {claim.source}")
         if claim.not_testable:
             console.print(f"    not testable here: {claim.not_testable}")
