@@ -191,8 +191,11 @@ def test_a_bad_action_is_refused_and_changes_nothing(action: str, bad: float) ->
 
 def test_a_step_outside_an_episode_is_refused() -> None:
     env = make(duration="1s", step="600ms")
-    with pytest.raises(BadInputError, match=r"^step: got .*expected a reset"):
+    words = "^step: no episode has begun: `reset` begins the first$"
+    with pytest.raises(BadInputError, match=words):
         env.step([0.0])
+    with pytest.raises(BadInputError, match=words):
+        CongestionControlVector(2).step([0, 0])
     env.reset(seed=1)
     while not env.step([0.0])[3]:
         pass

@@ -16,7 +16,7 @@ from dragstrip.gym.figures import NAMES
 from dragstrip.gym.replay import replay
 from dragstrip.gym.rewards import Reward
 from dragstrip.gym.settings import settings
-from dragstrip.gym.template import AgentFlow, Between, checked_seed, numbers, refused
+from dragstrip.gym.template import AgentFlow, Between, checked_seed, numbers, refused, refused_step
 from dragstrip.interop.result import Result
 
 SEED_MAX = 2**63 - 1
@@ -123,7 +123,7 @@ class CongestionControl(gymnasium.Env[Observation, Any]):
         try:
             self._open.step(actions, observation, figures, flags, None)
         except _core.InputError as error:
-            raise refused(error) from None
+            raise refused_step(error, self._begun) from None
         info = self._info(figures)
         reward = float(self._settings.reward(info))
         return observation, reward, bool(flags[0]), bool(flags[1]), info

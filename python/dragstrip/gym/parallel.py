@@ -16,7 +16,7 @@ from dragstrip.errors import BadInputError, DragstripError, Raw
 from dragstrip.gym.figures import NAMES
 from dragstrip.gym.rewards import Reward
 from dragstrip.gym.settings import settings
-from dragstrip.gym.template import AgentFlow, checked_seed, numbers, refused
+from dragstrip.gym.template import AgentFlow, checked_seed, numbers, refused, refused_step
 
 if find_spec("pettingzoo") is None:
     raise DragstripError("dragstrip.gym.parallel_env needs pettingzoo: pip install pettingzoo")
@@ -147,7 +147,7 @@ class CongestionControlParallel(ParallelEnv[str, Observation, Any]):  # type: ig
         try:
             states = self._open.step(values, self._observations, figures)
         except _core.InputError as error:
-            raise refused(error) from None
+            raise refused_step(error, self._begun) from None
         acted = set(self.agents)
         state_by_name = {
             name: state

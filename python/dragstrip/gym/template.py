@@ -99,6 +99,13 @@ def refused(error: _core.InputError) -> BadInputError:
     return BadInputError(name, Raw(value) if value else None, expected)
 
 
+def refused_step(error: _core.InputError, begun: bool) -> BadInputError:
+    """The error of a step that the core refuses; `begun` is True once there was a reset."""
+    if error.args[0] == "step" and not begun:
+        return BadInputError("step", None, "no episode has begun: `reset` begins the first")
+    return refused(error)
+
+
 def numbers(actions: Any) -> NDArray[np.float64]:
     """Actions as one row of float64; raises `BadInputError` for what is no number or array of numbers."""
     try:

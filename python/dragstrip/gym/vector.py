@@ -17,7 +17,7 @@ from dragstrip.gym.figures import NAMES, PLACES
 from dragstrip.gym.replay import replay
 from dragstrip.gym.rewards import Reward, rewards_of_batch
 from dragstrip.gym.settings import settings
-from dragstrip.gym.template import AgentFlow, checked_seed, numbers, refused
+from dragstrip.gym.template import AgentFlow, checked_seed, numbers, refused, refused_step
 from dragstrip.interop.result import Result
 
 Floats = NDArray[np.float32]
@@ -132,7 +132,7 @@ class CongestionControlVector(VectorEnv[Floats, Any, NDArray[Any]]):
         try:
             ended = self._open.step(values, observations, figures, flags, last)
         except _core.InputError as error:
-            raise refused(error) from None
+            raise refused_step(error, self._begun) from None
         rewards = rewards_of_batch(self._settings.reward, figures, PLACES)
         terminated, truncated, begun = flags.T.astype(bool)
         rewards[begun] = 0.0
