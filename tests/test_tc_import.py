@@ -176,3 +176,26 @@ def test_a_cbq_says_what_differs(
     Path("router.sh").write_text(CBQ)
     printed = dragstrip(["tc-import", "router.sh", "10000"], monkeypatch, capsys)
     assert "cbq (line 4) is read as htb" in " ".join(printed.split())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'name = "x"\n[path]\nrate = "1mbit"\n',
+        '[path]\nrate = "1mbit"\n',
+        'title = "x"\nsource = "a report"\n[[links]]\n',
+        "rate: 1mbit\n",
+    ],
+)
+def test_a_file_that_is_no_script_has_one_clear_line(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "path.toml").write_text(text)
+    monkeypatch.setattr(sys, "argv", ["dragstrip", "tc-import", str(tmp_path / "path.toml")])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    told = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert "script of tc commands: " in told
+    assert "--set" not in told
+    assert told.count("\n") == 1

@@ -38,6 +38,8 @@ _RELEVANT = re.compile(r"(?:sudo )?(?:ip netns exec \S{1,60} )?(?:\S{0,60}/)?(?:
 _FAILED = re.compile(r"RTNETLINK answers: |Error: |Cannot find device |Unknown qdisc |Illegal |What is ")
 _IS_TC = re.compile(r"(?:^|[ /])tc |^(?:qdisc|class|filter) ")
 _DELETES = re.compile(r"\b(?:qdisc|class|filter) del")
+NO_COMMAND = re.compile(r"""[\w."-]{1,60} = |\[\S""")
+"""Line of TOML or another file of settings, which no shell would run."""
 
 
 def is_script(begin: str) -> bool:
@@ -185,7 +187,12 @@ class TcCommands:
 
     def left_out(self, number: int) -> str:
         """Return what would be right in the place of a program that is not known here."""
-        command = next((text for start, text in reversed(self.listed()) if start <= number), "")
+        commands = self.listed()
+        if not self.unread and not any(re.match(r"(\S*/)?tc\s", text) for _, text in commands):
+            return "a script of tc commands: there is none in it"
+        command = next((text for start, text in reversed(commands) if start <= number), "")
+        if NO_COMMAND.match(command):
+            return "a shell script of tc commands: this line is of another language"
         setting = "'" + " ".join(shlex.split(command)).replace("'", "")[:200] + "=true'"
         expected = (
             f"a command of tc, or of a program that is known to make no queue (--set {setting} leaves it out)"
