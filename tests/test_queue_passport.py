@@ -261,3 +261,16 @@ def test_a_file_does_not_stand_for_a_discipline_of_its_name(
     Path("fq_codel").write_text("tc qdisc add dev eth0 root codel\n")
     assert scripts.discipline("fq_codel") == "fq_codel"
     assert scripts.discipline("./fq_codel").split()[0] == "codel"
+
+
+def test_a_chapter_s_name_and_its_counts_are_apart(made: Path) -> None:
+    from dragstrip.studies.passport import console
+
+    document = json.loads((made / "passport.json").read_text())
+    title = "sizes, directions, queues in series"
+    document["chapters"][0]["title"] = title
+    lines = console.text(document).splitlines()
+    for chapter in document["chapters"]:
+        (line,) = [line for line in lines if line.startswith(f"{chapter['title']} ")]
+        assert line[len(title)] == " "
+        assert line[len(title) + 1].isdigit()

@@ -13,6 +13,8 @@ from dragstrip.io.shell import folded
 from dragstrip.studies.passport.document import replay_outside
 from dragstrip.studies.passport.wording import agreed, by_reason, engine, measured, tally, unit
 
+CHAPTER = 24
+"""Columns of a chapter's title, at least."""
 MARKS = {"better": "+", "worse": "-"}
 
 
@@ -28,8 +30,9 @@ def _lines(document: Mapping[str, Any], folder: Path) -> Iterator[str]:
     for sentence in document["sentences"].values():
         yield from wrapped(sentence, rest="  ")
     yield ""
+    width = max((len(chapter["title"]) for chapter in document["chapters"]), default=0) + 1
     for chapter in document["chapters"]:
-        yield from wrapped(tally(chapter["verdicts"]), f"{chapter['title']:<24}")
+        yield from wrapped(tally(chapter["verdicts"]), f"{chapter['title']:<{max(width, CHAPTER)}}")
     rows = {row["id"]: row for row in document["rows"]}
     if document["worst"]:
         yield ""
