@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import pydoc
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from dragstrip.experiment import race
 from dragstrip.experiment.comparison import compare
 from dragstrip.report import load
 from dragstrip.studies.execution.runner import execute, plan, write_report
@@ -100,3 +103,29 @@ def test_the_package_alone_loads_neither_numpy_nor_arrow(tmp_path: Path) -> None
     _, modules = loaded(program, tmp_path, [])
     assert "dragstrip._core" in modules
     assert not modules.intersection(("numpy", "pyarrow", "typer", "rich", "jinja2", "pydantic"))
+
+
+def test_help_lists_every_function_and_nothing_private(tmp_path: Path) -> None:
+    program = "import json, sys, dragstrip; dir(dragstrip); print(json.dumps([0, sorted(sys.modules)]), file=sys.stderr)"
+    _, modules = loaded(program, tmp_path, [])
+    assert not [name for name in modules if name in ("dragstrip.verbs", "dragstrip.interop.race")], (
+        "dir is lazy"
+    )
+    import dragstrip
+
+    text = pydoc.render_doc(dragstrip, renderer=pydoc.plaintext)
+    functions = [name for name in dragstrip.__all__ if name.islower() and not name.startswith("_")]
+    assert re.findall(r"^    (\w+)\(", text.split("\nFUNCTIONS\n")[1], re.MULTILINE) == sorted(functions)
+    overview = (dragstrip.__doc__ or "").split("Races and experiments:")[1]
+    assert {name for name in functions if not re.search(rf"\b{name}\b", overview)} == set()
+
+
+def test_help_on_a_race_has_its_options() -> None:
+    import dragstrip
+
+    for function in (dragstrip.race, dragstrip.compare):
+        text = function.__doc__ or ""
+        assert re.findall(r"^    (\w+)\n", text, re.MULTILINE) == [option.name for option in race.OPTIONS]
+        assert "    duration\n        Duration of each run, such as 30s. Default: 30s.\n" in text
+        assert "with both_ways, the forward rate" in text, "arguments, not options of the command line"
+        assert "rtt_ms" in text

@@ -7,6 +7,42 @@ A first run:
     result = dragstrip.race("cubic", "bbr", rate="10mbit", rtt="40ms", queue="bfifo limit 200kb")
     print(result.summary())
     result.plot("plane").save("plane.svg")
+
+Races and experiments:
+
+    race            race congestion controls over one path
+    compare         describe a race as an experiment, without running it
+    run             run an experiment
+    sweep           run an experiment over many values of many fields
+    program         make an algorithm of one's own from a text
+    simulate        run one scenario, without an experiment
+    play            show the playground in a notebook's cell
+    load            read a table of an output folder
+
+Algorithms:
+
+    passport        tell what one is good at, where it fails and whom it harms
+    evidence        answer what RFC 9743 asks of one
+    judge           score several on paths that they have not seen
+    search          look for one that scores better
+    attack          look for conditions under which one fails
+    conform         play conformance scripts
+
+Networks:
+
+    diagnose        tell what is wrong on a path, and what helps
+    inspect         show the flows, and the path, of captures and other programs' files
+    identify        tell which congestion control a capture shows
+    whatif          tell what others would have done in its place
+    tc_import       read the queues that a script of tc commands sets up
+    shell           run programs behind a path
+
+Lists:
+
+    algorithms, queues, paths, media, workloads, measures, publications
+    publication     load the experiment of a publication
+
+`help(dragstrip.race)` has the options of a path; docs/how-to/python.md has examples.
 """
 
 from __future__ import annotations
@@ -153,6 +189,11 @@ _HOMES = {
     "run": "dragstrip.interop.race",
     "simulate": "dragstrip.engines.sim",
 }
+
+
+def __dir__() -> list[str]:
+    """Return the public names, also those that no use has imported yet."""
+    return [*__all__, "__doc__", "__file__", "__name__", "__path__", "gym", "testing"]
 
 
 def __getattr__(name: str) -> Any:

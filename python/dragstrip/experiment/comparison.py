@@ -18,7 +18,7 @@ from dragstrip import _core
 from dragstrip.engines import DEFAULT
 from dragstrip.errors import BadInputError, Raw, expect_text
 from dragstrip.experiment.programs import Program, refuse_files, refuse_unnamed, separated
-from dragstrip.experiment.quantities import RaceQuantities, expect_options, texts
+from dragstrip.experiment.quantities import RaceQuantities, expect_options, texts, with_options
 from dragstrip.experiment.race import OPTIONS
 from dragstrip.experiment.saved_paths import expanded
 from dragstrip.experiment.types import Experiment
@@ -31,6 +31,7 @@ FLAGS = frozenset(option.word for option in OPTIONS if option.takes == "flag")
 """The words of options without a value."""
 
 
+@with_options
 def compare(
     algorithms: Sequence[str | Program],
     *,

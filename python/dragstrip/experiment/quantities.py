@@ -6,15 +6,21 @@ same. NumPy's scalars count as numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dragstrip.errors import BadInputError, Raw, nearest
 from dragstrip.experiment.programs import Programs, by_name
 from dragstrip.experiment.race import OPTIONS, RaceOptions
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+_WORD = re.compile(r"--[a-z][a-z-]*")
+"""An option's word on a command line."""
 UNITS = {"bps": "bit", "s": "s", "ms": "ms", "us": "us", "percent": "%"}
 """Unit in a name: unit in the text."""
 MULTIPLES = (("gbit", 10**9), ("mbit", 10**6), ("kbit", 10**3))
@@ -68,6 +74,22 @@ class RaceQuantities(RaceOptions, total=False):
     duration_s: float
     loss_percent: float
     programs: Programs  # type: ignore[misc]  # the generated options have the core's form of it
+
+
+def with_options(function: F) -> F:
+    """Return the function with the options of a race in its docstring, as `help` shows it."""
+    words = {option.word: option.name for option in OPTIONS}
+    lines = []
+    for option in OPTIONS:
+        meaning = _WORD.sub(lambda match: words.get(match[0], match[0]), option.help)
+        default = f" Default: {option.default}." if option.default else ""
+        lines.append(f"    {option.name}\n        {meaning.replace('; repeatable', '')}{default}\n")
+    units = ", ".join(name for name in RaceQuantities.__annotations__ if quantity_of(name) != name)
+    function.__doc__ = (
+        f"{inspect.cleandoc(function.__doc__ or '')}\n\n"
+        f"Options:\n\n{''.join(lines)}\nQuantities as numbers: {units}."
+    )
+    return function
 
 
 def quantity_of(name: str) -> str:

@@ -12,7 +12,7 @@ from dragstrip.engines.capture import CaptureRequest
 from dragstrip.errors import BadInputError
 from dragstrip.experiment.comparison import command, compare
 from dragstrip.experiment.programs import Program, separated
-from dragstrip.experiment.quantities import RaceQuantities, texts
+from dragstrip.experiment.quantities import RaceQuantities, texts, with_options
 from dragstrip.experiment.types import Experiment
 from dragstrip.interop.arguments import named_arguments
 from dragstrip.interop.result import Result
@@ -97,6 +97,7 @@ def _run(
     return Result.read(out)
 
 
+@with_options
 def race(
     *algorithms: str | Program,
     out: str | Path | None = None,
