@@ -235,3 +235,17 @@ def test_whoever_locks_a_file_that_has_just_been_removed_is_refused(
         only_one(tmp_path / "PARTIAL", "run"),
     ):
         pass
+
+
+def test_ctrl_c_while_the_program_is_imported_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-m", "dragstrip", "--version"],
+        cwd=tmp_path,  # in front of the installed packages
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "error: interrupted\n")

@@ -48,16 +48,19 @@ Lists:
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 import sys
-from importlib.machinery import ExtensionFileLoader
-from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # as little as possible is imported before dragstrip.__main__ can answer Ctrl-C
+    from typing import Any
 
 
 def _load(file: str) -> None:
     """Load the core in this file in place of the installed one."""
+    import importlib.util
+    from importlib.machinery import ExtensionFileLoader
+
     loader = ExtensionFileLoader("dragstrip._core", file)
     spec = importlib.util.spec_from_file_location("dragstrip._core", file, loader=loader)
     assert spec is not None
@@ -65,7 +68,7 @@ def _load(file: str) -> None:
     loader.exec_module(core)
 
 
-if FilePath(_core_file := os.environ.get("DRAGSTRIP_CORE", "")).is_file():
+if os.path.isfile(_core_file := os.environ.get("DRAGSTRIP_CORE", "")):  # noqa: PTH113 - pathlib loads slowly
     _load(_core_file)
 
 from dragstrip._core import __version__  # noqa: E402 - of the core that was chosen

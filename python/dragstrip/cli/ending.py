@@ -49,6 +49,8 @@ def run(program: Callable[[], object]) -> NoReturn:
         if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:  # what is temporary is removed on the way out
             signal.signal(signal.SIGTERM, interruption.interrupt)
     try:
+        if signal.getsignal(signal.SIGINT) is interruption.end:  # from here on there may be work to tidy up
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         _refuse_empty(sys.argv[1:])
         with warnings.catch_warnings():
             warnings.simplefilter("once", Note)

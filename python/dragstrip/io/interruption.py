@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from types import FrameType
 
@@ -17,6 +18,12 @@ def interrupt(number: int, _frame: FrameType | None) -> None:
     """Note a signal and raise `KeyboardInterrupt`: a signal handler for what ends a program politely."""
     note(number)
     raise KeyboardInterrupt
+
+
+def end(number: int, _frame: FrameType | None) -> None:
+    """End the process with one line: a signal handler for a program that has begun nothing."""
+    os.write(2, b"error: interrupted\n")
+    os._exit(128 + number)
 
 
 def status() -> int:
