@@ -453,3 +453,21 @@ def test_many_setups_are_folded_and_open_by_their_address(browser: Browser, tmp_
     assert not any(page.value(drawn % 3))
     assert page.complaints() == []
     page.close()
+
+
+@pytest.mark.parametrize("width", [1300, 400])
+def test_names_of_capacity_and_of_changes_are_whole(browser: Browser, tmp_path: Path, width: int) -> None:
+    changes = ["1s rate=30mbit", "1.9s state=up rate=200mbit"]
+    dragstrip.race(
+        "cubic", "bbr", rate="20mbit", rtt="20ms", duration="2s", change=changes, out=tmp_path / "out"
+    )
+    page = browser.page(tmp_path / "out" / "report.html", width=width)
+    page.wait_for(lambda: page.value("document.querySelector('.plot.over .label') !== null"))
+    cut = page.value(
+        """[...document.querySelectorAll('.plot .label')].filter((label) => {
+          const [text, frame] = [label, label.ownerSVGElement].map((part) => part.getBoundingClientRect());
+          return text.right > frame.right + 1 || text.top < frame.top - 1;
+        }).map((label) => label.textContent)"""
+    )
+    assert page.value("document.querySelectorAll('.plot .label').length") >= 3
+    assert cut == []

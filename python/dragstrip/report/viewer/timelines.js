@@ -15,6 +15,7 @@ const FOOT = 38;
 const TICKS_Y = 4;
 const NAMED_WIDTH = 300;
 const LABELS = 6;
+const NAME_HEIGHT = 14;
 /** Beside the panels, at the right. */
 export const EDGE = 6;
 // What a bold text is wider by.
@@ -76,12 +77,12 @@ export function panels(figure, host, width, room) {
     const cut = mark("svg", { ...frame, viewBox: Object.values(frame).join(" ") }, group);
     for (const stroke of panel.strokes) {
       if (stroke.columns) fill(to, stroke, { left, top, height: high, greatest: panel.y.high * panel.base });
-      else curves(cut, stroke, x, y, left, right);
+      else curves(cut, stroke, x, y, left, right, top);
     }
     if (panel.rows) strips(to, panel.rows, x, top, left, right, getComputedStyle(svg).getPropertyValue("--ink"));
     const teeth = (panel.ticks ?? []).filter((at) => inside([at])).map((at) => `M${x.at(at).toFixed(1)} ${top}v8`).join("");
     if (teeth) mark("path", { class: "tooth", d: teeth }, over);
-    marks(over, moments, x, top, tall(panel), number === 0 && right - left > NAMED_WIDTH);
+    marks(over, moments, x, top, tall(panel), right, number === 0 && right - left > NAMED_WIDTH);
     const readout = mark("text", { class: "readout", x: right, y: top - 9, "text-anchor": "end" }, over);
     return { panel, y, readout, space: right - widthOf(title) - 16, dots: mark("g", { class: "dots" }, over) };
   });
@@ -116,7 +117,7 @@ export function panels(figure, host, width, room) {
   return { show, reading };
 }
 
-function curves(group, stroke, x, y, left, right) {
+function curves(group, stroke, x, y, left, right, top) {
   // One path for all of them: a thousand pale lines are drawn as fast as one.
   const d = stroke.read.map(({ xs, ys }) => path(xs.map(x.at), ys.map(y.at), stroke.step)).join("");
   if (!d) return;
@@ -137,7 +138,9 @@ function curves(group, stroke, x, y, left, right) {
   const at = Math.min(x.at(endX), right);
   // In narrow panels it would hide the curve; the words beneath the figures say what is dashed.
   if (right - left > NAMED_WIDTH) {
-    mark("text", { class: "label", x: at - 2, y: y.at(endY) - 4, "text-anchor": "end" }, group, stroke.label);
+    // Beneath a line at the panel's upper edge, which would cut its name off.
+    const beside = y.at(endY) - top < NAME_HEIGHT ? NAME_HEIGHT - 2 : -4;
+    mark("text", { class: "label", x: at - 2, y: y.at(endY) + beside, "text-anchor": "end" }, group, stroke.label);
   }
 }
 
@@ -147,12 +150,16 @@ function rule(group, [at, words], y, left, right) {
 }
 
 /** Moments through all panels, named in the first: each beneath the one before, so that neighbours do not overlap. */
-function marks(group, moments, x, top, high, named) {
+function marks(group, moments, x, top, high, right, named) {
   moments.forEach(([at, words], number) => {
     const line = mark("line", { class: "moment", x1: x.at(at), x2: x.at(at), y1: top, y2: top + high }, group);
     mark("title", {}, line, words);
     const y = top + 10 + (number % LABELS) * 13;
-    if (named) mark("text", { class: "label", x: x.at(at) + 4, y }, group, words);
+    if (!named) return;
+    // Left of its line where it would lead off the picture.
+    const leftward = x.at(at) + 4 + widthOf(words) > right;
+    const place = leftward ? { x: x.at(at) - 4, "text-anchor": "end" } : { x: x.at(at) + 4 };
+    mark("text", { class: "label", ...place, y }, group, words);
   });
 }
 
