@@ -23,6 +23,7 @@ from dragstrip.engines.sim import simulate
 from dragstrip.io.files import read_json
 from dragstrip.model.recording import read
 from dragstrip.results.measures import summarise
+from dragstrip.studies.sweep import command as sweep_command
 from dragstrip.studies.sweep import make
 from dragstrip.studies.sweep import map as sweep_map
 from dragstrip.studies.sweep.dataset import read as read_dataset
@@ -123,6 +124,21 @@ def test_a_dry_run_writes_nothing(sweep: Command, tmp_path: Path) -> None:
     forecast = json.loads(sweep(*SMALL, "--dry-run", "--out", "out", "--json").stdout)
     assert forecast["to_make"] == 36
     assert forecast["cpu_s"] > 0
+
+
+def test_a_trial_of_a_dry_run_ends_with_its_time(
+    sweep: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And counts the packets until then, so that the forecast of a long run is not a run of it."""
+    sweep("--vary", "flow.cc=reno", "--out", "out", "--no-report")
+    described = Sweep.read(read_json(tmp_path / "out" / "sweep.json"), "")
+    run = described.run(0)
+    whole, _ = sweep_command._trial(described, 0)
+    assert whole == run.weight
+    monkeypatch.setattr(sweep_command, "TRIAL_RUN_S", 0.0)
+    part, cpu_s = sweep_command._trial(described, 0)
+    assert 0 < part < 0.9 * run.weight
+    assert cpu_s > 0
 
 
 def test_bad_input_writes_nothing(sweep: Command, tmp_path: Path) -> None:

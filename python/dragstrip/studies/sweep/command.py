@@ -35,6 +35,7 @@ MEMORY_MIN = 512 << 20
 SHARDS_MAX = 1_000_000
 TRIALS = 5
 TRIAL_S = 3.0
+TRIAL_RUN_S = 1.0
 
 
 def parse_shard(text: str | None) -> tuple[int, int]:
@@ -248,9 +249,7 @@ def _as_written(sweep: Sweep, path: str) -> list[Any]:
 
 
 def _forecast(sweep: Sweep, index: Index, numbers: list[int]) -> float:
-    """Return the processor time in seconds, from a cost per run and per packet that a few light runs give."""
-    from dragstrip.runs.work import Order, perform
-
+    """Return the processor time in seconds, from the cost per packet at the start of a few light runs."""
     if not numbers:
         return 0.0
     weights = sorted((index.weights[number], number) for number in numbers)
@@ -258,16 +257,33 @@ def _forecast(sweep: Sweep, index: Index, numbers: list[int]) -> float:
     picked = random.Random("dragstrip forecast").sample(lightest, min(TRIALS, len(lightest)))  # noqa: S311
     costs: list[tuple[float, float]] = []
     began = time.monotonic()
-    perform(Order(0, sweep.run(picked[0]).text, sweep.engine))  # imports and caches
+    _trial(sweep, picked[0])  # imports and caches
     for number in picked:
-        run = sweep.run(number)
-        before = time.process_time()
-        perform(Order(0, run.text, sweep.engine))
-        costs.append((run.weight, time.process_time() - before))
+        costs.append(_trial(sweep, number))
         if time.monotonic() - began > TRIAL_S:
             break
     per_packet = sum(cost for _, cost in costs) / sum(weight for weight, _ in costs)
     return per_packet * sum(weight for weight, _ in weights)
+
+
+def _trial(sweep: Sweep, number: int) -> tuple[float, float]:
+    """Make a run for a second at most; return the packets of that part, and its processor time in seconds."""
+    from dragstrip.runs.work import Order, perform
+
+    run = sweep.run(number)
+    duration_ns = json.loads(run.text)["duration_ns"]
+    reached_ns = 0
+    began, cpu_s = time.monotonic(), time.process_time()
+
+    def goes_on(now_ns: int, _arrived_bytes: int = 0, /) -> bool:
+        nonlocal reached_ns
+        reached_ns = now_ns
+        return time.monotonic() - began < TRIAL_RUN_S
+
+    perform(Order(0, run.text, sweep.engine), goes_on)
+    ended_early = time.monotonic() - began >= TRIAL_RUN_S
+    share = reached_ns / duration_ns if ended_early and reached_ns else 1.0
+    return run.weight * share, time.process_time() - cpu_s
 
 
 # --- after: one run again ---------------------------------------------------------------------
