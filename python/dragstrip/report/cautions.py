@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -25,29 +25,30 @@ def cautions(setup: Setup, rows: list[Row]) -> list[Markup]:
 
     They concern senders limited by something other than their window, flows without data, and too few runs.
     """
-    notes = []
+    return [*_on_runs(setup), *_on_limits(setup), *_on_flows(setup, rows)]
+
+
+def _on_runs(setup: Setup) -> Iterator[Markup]:
+    """Yield warnings about too few runs, and about what disturbed a run: machine, medium or program."""
     if reach(setup):
-        notes.append(
-            Markup(
-                "{}, and something here draws random numbers: another seed may give another order. From {} "
-                "repeats on, differences are judged (<code>--repeat</code>)."
-            ).format("One run" if setup.repeats == 1 else f"{setup.repeats} runs", REPEATS_MIN)
-        )
+        yield Markup(
+            "{}, and something here draws random numbers: another seed may give another order. From {} "
+            "repeats on, differences are judged (<code>--repeat</code>)."
+        ).format("One run" if setup.repeats == 1 else f"{setup.repeats} runs", REPEATS_MIN)
     limited = {limit: None for contender in setup.contenders for limit in _machine_limits(contender)}
     if limited:
-        notes.append(Markup("The machine limited a run, not the path: {}.").format("; ".join(limited)))
+        yield Markup("The machine limited a run, not the path: {}.").format("; ".join(limited))
     real = {note: None for contender in setup.contenders for note in _real_links(contender)}
     if real:
-        notes.append(
-            Markup(
-                "A real medium: {}. What is said here about its rate, delay or queue is the scenario's."
-            ).format("; ".join(real))
-        )
-    failed = {line: None for contender in setup.contenders for line in _failed_programs(contender)}
-    notes += [
-        Markup("A program failed, so that its figures are not those of its work: {}.").format(line)
-        for line in failed
-    ]
+        yield Markup(
+            "A real medium: {}. What is said here about its rate, delay or queue is the scenario's."
+        ).format("; ".join(real))
+    for line in {line: None for contender in setup.contenders for line in _failed_programs(contender)}:
+        yield Markup("A program failed, so that its figures are not those of its work: {}.").format(line)
+
+
+def _on_limits(setup: Setup) -> Iterator[Markup]:
+    """Yield a warning for each limit other than the window that held senders back."""
     held_back = [(contender.title, limits_of(contender)) for contender in setup.contenders]
     for reason, name in (
         ("rwnd", "the receive window"),
@@ -55,50 +56,42 @@ def cautions(setup: Setup, rows: list[Row]) -> list[Markup]:
         ("sndbuf", "the send buffer"),
         ("app", "the application"),
     ):
-        held_shares = [(title, limits.get(reason, 0.0)) for title, limits in held_back]
-        held_shares = [(title, share) for title, share in held_shares if share > LIMITED_SHARE_MAX]
-        if held_shares:
-            least, most = min(share for _, share in held_shares), max(share for _, share in held_shares)
-            span = f"{least * 100:.0f}" + (
-                f" to {most * 100:.0f}" if round(most, 2) > round(least, 2) else ""
-            )
-            notes.append(
-                Markup("{} {} held back by {} for {} % of the time: that is not congestion control.").format(
-                    _bold([title for title, _ in held_shares]),
-                    "was" if len(held_shares) == 1 else "were",
-                    name,
-                    span,
-                )
-            )
+        shares = {title: limits.get(reason, 0.0) for title, limits in held_back}
+        shares = {title: share for title, share in shares.items() if share > LIMITED_SHARE_MAX}
+        if shares:
+            least, most = min(shares.values()), max(shares.values())
+            span = f"{least * 100:.0f}"
+            if round(most, 2) > round(least, 2):
+                span += f" to {most * 100:.0f}"
+            yield Markup(
+                "{} {} held back by {} for {} % of the time: that is not congestion control."
+            ).format(_bold(list(shares)), "was" if len(shares) == 1 else "were", name, span)
+
+
+def _on_flows(setup: Setup, rows: list[Row]) -> Iterator[Markup]:
+    """Yield warnings about flows without data, RTTs of intervals, and flows that are pooled or not drawn."""
     silent = [
         c.title
         for c in setup.contenders
         if not any(row.get("goodput_bps") for b in c.bouts for row in b.results)
     ]
     if silent:
-        notes.append(Markup("Nothing of {} arrived.").format(_bold(silent)))
+        yield Markup("Nothing of {} arrived.").format(_bold(silent))
     if (interval_ns := rtt_interval_ns(setup, rows)) is not None:
-        notes.append(
-            Markup(
-                "RTTs are of one sample each {} (<code>--no-rtts</code>): what lasts less is not in their "
-                "curves and percentiles."
-            ).format(quantity.duration_ns(interval_ns))
-        )
+        yield Markup(
+            "RTTs are of one sample each {} (<code>--no-rtts</code>): what lasts less is not in their "
+            "curves and percentiles."
+        ).format(quantity.duration_ns(interval_ns))
     crowd = max((row.flows for row in rows), default=0)
     if crowd > FLOWS_DRAWN_MAX:
-        notes.append(
-            Markup("Curves and distributions are those of {} of its {} flows, evenly spaced.").format(
-                len(sampled_flows(range(crowd))), crowd
-            )
+        yield Markup("Curves and distributions are those of {} of its {} flows, evenly spaced.").format(
+            len(sampled_flows(range(crowd))), crowd
         )
     for contender in setup.contenders:
         if contender.unlike:
-            notes.append(
-                Markup(
-                    "The flows of {} differ in start, application or path, and are too many for a row each."
-                ).format(_bold([contender.title]))
-            )
-    return notes
+            yield Markup(
+                "The flows of {} differ in start, application or path, and are too many for a row each."
+            ).format(_bold([contender.title]))
 
 
 def rtt_interval_ns(setup: Setup, rows: Sequence[Row]) -> int | None:

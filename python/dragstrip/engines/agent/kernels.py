@@ -155,71 +155,96 @@ def without_a_kernel(
     `offloads`: its interfaces can carry whole bursts. `firewall`: packets get their flows' marks at a router.
     `lines`: which links the simulator's code carries (crates/agent/src/lines.rs); empty: none.
     """
-    inaccurate = None if release is None else lacks(release).get(ACCURATE_ECN)
     expected = "none: a program runs only in the simulator (see docs/how-to/new-algorithm.md for a kernel)"
     refusals = [Refusal("programs", name, expected) for name in scenario.get("programs", {})]
     hosts = [node for node in scenario["nodes"] if node["kind"] == "host"]
     all_whole = all(host.get("gso") == "whole" for host in hosts)
     for host in hosts:
-        where = f"host {host['name']}"
-        profile, hz = host.get("profile", stack), host.get("tick_hz")
-        nearest = None if release is None or stack is None else _core.stack_of_release(release)
-        if profile not in (stack, nearest):
-            stacks = " or ".join(dict.fromkeys(name for name in (stack, nearest) if name is not None))
-            refusals.append(Refusal(f"{where}: profile", str(profile), f"{stacks}, the kernel's own stack"))
-        elif tick_hz is not None and hz not in (None, tick_hz):
-            refusals.append(Refusal(f"{where}: tick_hz", str(hz), f"{tick_hz}, as the kernel was built"))
-        ecn = host.get("sysctl", {}).get("net.ipv4.tcp_ecn", "").strip()
-        if inaccurate and ecn in ("3", "4", "5"):
-            refusals.append(Refusal(f"{where}: net.ipv4.tcp_ecn", ecn, f"from 0 to 2: {inaccurate}"))
-        if host.get("gso") == "whole" and not (offloads and all_whole):
-            expected = "off or auto: offloads are off on its interfaces"
-            if offloads:
-                expected = "whole on all hosts, or off or auto: all interfaces have offloads or none"
-            refusals.append(Refusal(f"{where}: gso", "whole", expected))
-        if (interrupts := host.get("interrupts")) is not None:
-            expected = "none: no interface here has a card that holds its interrupts back"
-            refusals.append(Refusal(f"{where}: interrupts", json.dumps(interrupts), expected))
-        if (cpu := host.get("cpu")) is not None:
-            expected = "none: a kernel takes its own time"
-            refusals.append(Refusal(f"{where}: cpu", json.dumps(cpu), expected))
+        refusals += _of_stack(host, stack, tick_hz, release)
+        refusals += _of_interface(host, offloads=offloads, all_whole=all_whole)
     if scenario["record"].get("captures"):
         expected = "false: --capture and `dragstrip inspect` do it on a kernel, the engine sim while it runs"
         refusals.append(Refusal("record: captures", "true", expected))
     carried = _carried(scenario, lines, release)
     for link in scenario["links"]:
-        where, medium, qdisc = f"link {link['name']}", link.get("medium"), link.get("qdisc") or {}
-        if any(each["kind"] == "basic" for each in _matchings(qdisc)):
-            expected = "filters of kind u32 or flower"
-            refusals.append(Refusal(f"{where}: queue", "a filter of kind basic", expected))
-        if link["name"] in carried:
-            refusals += _not_carried(scenario, link, bursts=bool(hosts) and all_whole)
-            continue
-        if qdisc["kind"] == "htb" and qdisc["leaf"]["kind"] == "noqueue":
-            expected = "a queue, such as pfifo limit 1000: the kernel's htb holds packets in one"
-            refusals.append(Refusal(f"{where}: queue", "noqueue", expected))
-        refusals += [] if release is None else _too_young(where, qdisc, release)
-        if _loses_by_number(link):
-            expected = "random or gemodel: a kernel's netem loses no packet by its number"
-            refusals.append(Refusal(f"{where}: loss", "every", expected))
-        if medium is not None:
-            expected = "none: a kernel has only links of its own"
-            refusals.append(Refusal(f"{where}: medium", f"{medium} ({_kind(scenario, link)})", expected))
+        is_carried = link["name"] in carried
+        refusals += _of_link(scenario, link, release, is_carried, bursts=bool(hosts) and all_whole)
     refusals += _marks(scenario, firewall)
     for flow in scenario["flows"]:
-        if flow["transport"]["protocol"] == "quic":
-            expected = "tcp or udp: a kernel has no QUIC, and its stacks run in the engine sim"
-            refusals.append(Refusal(f"flow {flow['label']}: protocol", "quic", expected))
-            continue
-        if flow["application"]["kind"] == "rtp":
-            expected = "another application: a video over RTP (SCReAMv2) runs only in the engine sim"
-            refusals.append(Refusal(f"flow {flow['label']}: application.kind", "rtp", expected))
-            continue
-        for field in ("cc", "receiver_cc"):
-            cc = flow["transport"].get(field)
-            if cc is not None and alike(cc) not in map(alike, algorithms) and cc in _core.ALGORITHMS:
-                kernel_text = "this kernel" if release is None else f"this kernel ({release})"
-                expected = f"one that {kernel_text} has{' loaded' * loadable}: {' '.join(algorithms)}"
-                expected += loading(cc) * loadable
-                refusals.append(Refusal(f"flow {flow['label']}: {field}", cc, expected))
+        refusals += _of_flow(flow, algorithms, release, loadable)
     return refusals
+
+
+def _of_stack(host: Json, stack: str | None, tick_hz: int | None, release: str | None) -> Iterator[Refusal]:
+    """Yield the refusals of a host's stack: its profile, its ticks and what its ECN needs."""
+    where = f"host {host['name']}"
+    profile, hz = host.get("profile", stack), host.get("tick_hz")
+    nearest = None if release is None or stack is None else _core.stack_of_release(release)
+    if profile not in (stack, nearest):
+        stacks = " or ".join(dict.fromkeys(name for name in (stack, nearest) if name is not None))
+        yield Refusal(f"{where}: profile", str(profile), f"{stacks}, the kernel's own stack")
+    elif tick_hz is not None and hz not in (None, tick_hz):
+        yield Refusal(f"{where}: tick_hz", str(hz), f"{tick_hz}, as the kernel was built")
+    inaccurate = None if release is None else lacks(release).get(ACCURATE_ECN)
+    ecn = host.get("sysctl", {}).get("net.ipv4.tcp_ecn", "").strip()
+    if inaccurate and ecn in ("3", "4", "5"):
+        yield Refusal(f"{where}: net.ipv4.tcp_ecn", ecn, f"from 0 to 2: {inaccurate}")
+
+
+def _of_interface(host: Json, *, offloads: bool, all_whole: bool) -> Iterator[Refusal]:
+    """Yield the refusals of a host's bursts, card and processor."""
+    where = f"host {host['name']}"
+    if host.get("gso") == "whole" and not (offloads and all_whole):
+        expected = "off or auto: offloads are off on its interfaces"
+        if offloads:
+            expected = "whole on all hosts, or off or auto: all interfaces have offloads or none"
+        yield Refusal(f"{where}: gso", "whole", expected)
+    if (interrupts := host.get("interrupts")) is not None:
+        expected = "none: no interface here has a card that holds its interrupts back"
+        yield Refusal(f"{where}: interrupts", json.dumps(interrupts), expected)
+    if (cpu := host.get("cpu")) is not None:
+        yield Refusal(f"{where}: cpu", json.dumps(cpu), "none: a kernel takes its own time")
+
+
+def _of_link(
+    scenario: Json, link: Json, release: str | None, is_carried: bool, *, bursts: bool
+) -> Iterator[Refusal]:
+    """Yield the refusals of a link; `is_carried`: the simulator's code carries it."""
+    where, medium, qdisc = f"link {link['name']}", link.get("medium"), link.get("qdisc") or {}
+    if any(matching["kind"] == "basic" for matching in _matchings(qdisc)):
+        yield Refusal(f"{where}: queue", "a filter of kind basic", "filters of kind u32 or flower")
+    if is_carried:
+        yield from _not_carried(scenario, link, bursts=bursts)
+        return
+    if qdisc["kind"] == "htb" and qdisc["leaf"]["kind"] == "noqueue":
+        expected = "a queue, such as pfifo limit 1000: the kernel's htb holds packets in one"
+        yield Refusal(f"{where}: queue", "noqueue", expected)
+    if release is not None:
+        yield from _too_young(where, qdisc, release)
+    if _loses_by_number(link):
+        expected = "random or gemodel: a kernel's netem loses no packet by its number"
+        yield Refusal(f"{where}: loss", "every", expected)
+    if medium is not None:
+        expected = "none: a kernel has only links of its own"
+        yield Refusal(f"{where}: medium", f"{medium} ({_kind(scenario, link)})", expected)
+
+
+def _of_flow(
+    flow: Json, algorithms: Collection[str], release: str | None, loadable: bool
+) -> Iterator[Refusal]:
+    """Yield the refusals of a flow: its protocol, its application or its congestion controls."""
+    where = f"flow {flow['label']}"
+    if flow["transport"]["protocol"] == "quic":
+        expected = "tcp or udp: a kernel has no QUIC, and its stacks run in the engine sim"
+        yield Refusal(f"{where}: protocol", "quic", expected)
+        return
+    if flow["application"]["kind"] == "rtp":
+        expected = "another application: a video over RTP (SCReAMv2) runs only in the engine sim"
+        yield Refusal(f"{where}: application.kind", "rtp", expected)
+        return
+    for field in ("cc", "receiver_cc"):
+        cc = flow["transport"].get(field)
+        if cc is not None and alike(cc) not in map(alike, algorithms) and cc in _core.ALGORITHMS:
+            kernel_text = "this kernel" if release is None else f"this kernel ({release})"
+            expected = f"one that {kernel_text} has{' loaded' * loadable}: {' '.join(algorithms)}"
+            yield Refusal(f"{where}: {field}", cc, expected + loading(cc) * loadable)
