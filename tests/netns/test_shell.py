@@ -176,11 +176,16 @@ def test_a_timeout_ends_the_command() -> None:
     assert processes("4711.1") == []
 
 
+def _hear_hangups() -> None:
+    """Undo what tests under nohup(1) inherit: there a hangup is ignored, as it should be."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 @pytest.mark.usefixtures("allowed")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGHUP])
 def test_no_process_is_left_by_a_signal(number: signal.Signals) -> None:
     words = ["shell", *PATH, "--server", "python3 -m http.server 4712", "--", "sleep", "4712.1"]
-    started = subprocess.Popen([*DRAGSTRIP, *words], stderr=subprocess.DEVNULL)
+    started = subprocess.Popen([*DRAGSTRIP, *words], stderr=subprocess.DEVNULL, preexec_fn=_hear_hangups)
     wait_for(lambda: [line for line in processes("sleep 4712.1") if "dragstrip" not in line])
     started.send_signal(number)
     started.wait(60)
