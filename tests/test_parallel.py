@@ -144,7 +144,7 @@ def _hours() -> dict[str, object]:
     from dragstrip.experiment.comparison import compare
     from dragstrip.experiment.expand import expand
 
-    experiment = compare(["cubic"], rate="1gbit", rtt="20ms", duration="3600s")
+    experiment = compare(["cubic"], rate="1gbit", rtt="20ms", duration="3600s", no_rtts=True)
     return expand(experiment)[0].scenario
 
 
