@@ -148,10 +148,10 @@ def _renamed(error: Exception) -> str:
 
 def _valued(error: typer.exceptions.TyperException) -> str:
     """Return the message for a value that is no such number, with that value; else an empty string."""
-    refusal = re.search(r"for '(--[a-z-]+)': Input should be (.+?)(?:, unable .*)?$", error.format_message())
-    if refusal is None:
+    before, refusal_mark, after = error.format_message().partition("': Input should be ")
+    option, expected = before.rpartition("'")[2], after.partition(", unable ")[0]
+    if not refusal_mark or not option.startswith("--"):
         return ""
-    option, expected = refusal.groups()
     values = [value for word, value in itertools.pairwise(sys.argv) if word == option]
     values += [word.removeprefix(f"{option}=") for word in sys.argv if word.startswith(f"{option}=")]
     return str(BadInputError(option, values[-1], expected, "command line")) if values else ""
