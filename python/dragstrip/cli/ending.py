@@ -18,7 +18,6 @@ import errno
 import io
 import itertools
 import os
-import re
 import signal
 import sys
 import warnings
