@@ -9,7 +9,7 @@ use crate::problem;
 use crate::senders::SendersForm;
 use crate::tables::value_text;
 use crate::types::{ChangeForm, Experiment, FlowForm, LinkForm, PathForm, TransmitterKind};
-use crate::words::{FlowWord, SCREAM, check_queue, is_scream};
+use crate::words::{FlowWord, check_queue, is_scream};
 use dragstrip_scenario::{Dscp, Problem};
 use dragstrip_units::{Duration, suggest, tc};
 use serde_json::Value;
@@ -209,9 +209,8 @@ impl Rules<'_> {
                         // A stack's library may be missing.
                         Control::Stack(..) => one_of(name, algorithms, &at("cc"))?,
                     }
-                } else if !algorithms.contains(&name) {
-                    // `scream` is spelt out before the rules: it is a word for a flow, and no algorithm.
-                    one_of(name, &[algorithms, &[SCREAM]].concat(), &at("cc"))?;
+                } else {
+                    one_of(name, algorithms, &at("cc"))?;
                 }
             }
         }
