@@ -241,7 +241,7 @@ def test_a_step_outside_an_episode_is_refused() -> None:
         ({"agent": {"delta": {1}}}, r"^agent: got \{'delta': \{1\}, .*expected fields of JSON"),
         ({"engine": "vm"}, "^engine: got 'vm', expected nothing"),
         ({"seed": 3}, "^seed: got 3, expected nothing"),
-        ({"programs": 5}, "^programs: got 5, expected texts of algorithms by name"),
+        ({"programs": 5}, "^programs: got 5, expected a program, a file, a list of them"),
         ({"programs": {"agent": "on ack {}"}}, "^programs: got 'agent', expected another name"),
         ({"observe": None}, "^observe: got None, expected aurora or orca"),
         ({"observe": 5}, "^observe: got 5, expected aurora or orca"),

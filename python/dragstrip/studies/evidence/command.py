@@ -8,7 +8,7 @@ from typing import Any
 
 from dragstrip.display.quantity import number
 from dragstrip.errors import BadInputError
-from dragstrip.io.files import adding, json_text
+from dragstrip.io.files import adding, json_text, read_json
 from dragstrip.io.shape import TEXT, Plain, Shape, expect
 from dragstrip.studies.evidence import page
 from dragstrip.studies.evidence.document import of_passport
@@ -79,7 +79,7 @@ def read(file: Path) -> dict[str, Any]:
 def expect_same_passport(file: Path, folder: Path) -> None:
     """Raise `BadInputError` for a folder that has another passport than this file."""
     stored = folder / passport.JSON
-    if stored.is_file() and stored.read_bytes() != file.read_bytes():
+    if stored.is_file() and read_json(stored) != read_json(file):
         expected = f"a folder without another passport: its {passport.JSON} is not {file}"
         raise BadInputError("--out", str(folder), expected, "command line")
 
