@@ -119,7 +119,7 @@ def test_a_run_that_needs_more_memory_than_there_is(monkeypatch: pytest.MonkeyPa
         ({}, "173", "rtts", "record.rtts = false (`--no-rtts`) makes it smaller"),
         (
             {"every_ack": True, "rtts": False},
-            "86.7",
+            "74.3",
             "samples",
             "; record.every_ack = false makes it smaller",
         ),

@@ -169,13 +169,18 @@ def _throughput_line(bin_s: float) -> Callable[[RunRecording, RecordedFlow], Cur
 
 
 def _rtt_curve(recording: RunRecording, flow: RecordedFlow) -> Curve:
-    """Return every RTT sample, or if they were not recorded, the latest at each interval.
+    """Return every RTT sample, or if they were not recorded, the latest at each interval with an ACK.
 
-    The rule is that of measures.py.
+    The rule is that of crates/measures/src/series.rs.
     """
-    table = recording.rtts if flow.flow in recording.rtts.rows else recording.samples
+    has_all = flow.flow in recording.rtts.rows
+    table = recording.rtts if has_all else recording.samples
     time_s = table.column("time_ns", flow.flow) / 1e9
     inside = (time_s >= flow.start_s) & (time_s <= flow.stop_s)
+    if not has_all and "bytes_acked" in table.columns:
+        rows = np.flatnonzero(inside)
+        acked = table.column("bytes_acked", flow.flow)[rows]
+        inside[rows[1:][acked[1:] <= acked[:-1]]] = False
     return Curve(time_s[inside], table.column("rtt_ns", flow.flow)[inside] / 1e6)
 
 

@@ -136,7 +136,7 @@ class RunRecording:
     def samples(self) -> ColumnTable:
         """Window, RTT estimate and state of each flow at each interval."""
         numbers = ["time_ns", "cwnd_bytes", "ssthresh_bytes", "rtt_ns"]
-        return self._table("samples", "flow", numbers, optional=["limit"])
+        return self._table("samples", "flow", numbers, optional=["limit", "bytes_acked"])
 
     @cached_property
     def received(self) -> ColumnTable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections import Counter
@@ -676,7 +677,12 @@ def _rtts(run: Run, number: int) -> list[float]:
         if own.any():
             times = table["time_ns"] / 1e9
             inside = own & (times >= flow["start_s"]) & (times <= flow["stop_s"])
-            return [float(value) for value in table["rtt_ns"][inside] if value is not None]
+            values = table["rtt_ns"][inside]
+            if name == "samples":  # of intervals in which something was acknowledged
+                acked = table["bytes_acked"][inside]
+                grows = [True] + [b is None or b > a for a, b in itertools.pairwise(acked)]
+                values = [value for value, fresh in zip(values, grows, strict=False) if fresh]
+            return [float(value) for value in values if value is not None]
     return []
 
 

@@ -33,7 +33,7 @@ def release_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-REPORT_COLUMNS = {"samples": 6, "rtts": 3}
+REPORT_COLUMNS = {"samples": 7, "rtts": 3}
 """Columns that a report reads together, of the tables that may have a row for every ACK."""
 
 
