@@ -57,7 +57,7 @@ def test_numbers_and_text_say_the_same(given: dict[str, Any], text: dict[str, An
         ({"jitter_ms": -1}, r"^jitter_ms: got -1, expected a number from 0, in ms"),
         ({"jitter_ms": float("nan")}, r"^jitter_ms: got nan"),
         ({"jitter_ms": 2, "jitter_us": 3}, r"^jitter_us: got 3, expected none beside jitter='2ms'"),
-        ({"rtx": "1ms"}, r'^rtx: is not an option of a race; did you mean "rtt"'),
+        ({"rtx": "1ms"}, r'^rtx: is not an option of compare; did you mean "rtt"'),
         ({"rtt_m": 1}, r"^rtt_m: is not an option"),
     ],
 )
