@@ -72,16 +72,13 @@ impl PyScenario {
         self.caught(|| Ok(rows(self.0.validate().err().unwrap_or_default())))
     }
 
-    /// Approximate size in bytes of the recording's columns in memory.
+    /// Approximate size of the recording: bytes of its columns in memory, rows of the table `samples`, rows of `rtts`.
     #[getter]
-    fn recording_bytes(&self) -> PyResult<u64> {
-        self.caught(|| Ok(self.0.recording_bytes()))
-    }
-
-    /// Approximate numbers of rows of the tables `samples` and `rtts`.
-    #[getter]
-    fn rows_per_ack(&self) -> PyResult<(u64, u64)> {
-        self.caught(|| Ok(self.0.rows_per_ack()))
+    fn recording_size(&self) -> PyResult<(u64, u64, u64)> {
+        self.caught(|| {
+            let size = self.0.recording_size();
+            Ok((size.bytes, size.sample_rows, size.rtt_rows))
+        })
     }
 
     /// True if any part draws random numbers; if not, every seed gives the same recording.

@@ -39,4 +39,4 @@ pub use types::{
     ChangeSpec, CpuSpec, FlowSpec, GsoMode, HistorySpec, HostSpec, InterruptSpec, LinkSpec,
     NodeSpec, ProbeSpec, Record, Route, Scenario, SocketBuffers, StackProfile, Transport,
 };
-pub use validate::PACKET_BYTES_MIN;
+pub use validate::{PACKET_BYTES_MIN, RecordingSize};

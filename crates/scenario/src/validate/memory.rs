@@ -1,5 +1,6 @@
 //! Estimate of a recording's size before the run.
 
+use super::ETHERNET_BYTES;
 use crate::applications::Application;
 use crate::captures::CAPTURE_BYTES;
 use crate::changes::Period;
@@ -24,7 +25,6 @@ const MATCHED_COLUMNS: u64 = 3;
 const CC_VARIABLES: u64 = 10;
 const COLUMN_BYTES: u64 = 8;
 /// Full frames are counted; smaller ones would be more packets but not more ACKs of a bulk flow.
-const ETHERNET_BYTES: u128 = 14;
 const MTU_BYTES: u32 = 1500;
 /// IP and TCP headers with timestamps.
 const HEADER_BYTES: u32 = 52;
@@ -33,29 +33,41 @@ const RATE_UNKNOWN_BPS: u64 = 10_000_000_000;
 /// The receiver acknowledges every second segment.
 const PACKETS_PER_ACK: u64 = 2;
 
+/// Approximate size of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordingSize {
+    /// Bytes of all columns.
+    pub bytes: u64,
+    /// Rows of the table `samples`, which may have one for every ACK.
+    pub sample_rows: u64,
+    /// Rows of the table `rtts`, one for every ACK.
+    pub rtt_rows: u64,
+}
+
 impl Scenario {
-    /// About how many bytes the recording's columns will take.
+    /// About how large the recording will be.
     ///
     /// Tables with a row per interval are counted; those with a row per ACK are estimated from the
     /// rate of each flow's bottleneck, which the flows that share it share.
     #[must_use]
-    pub fn recording_bytes(&self) -> u64 {
-        let ticks = self.ticks();
+    pub fn recording_size(&self) -> RecordingSize {
+        let ticks = self.duration_ns / self.record.interval_ns.max(1) + 1;
         let flows = self.flows.len() as u64;
         let acks = self.packets() / PACKETS_PER_ACK;
-        let (samples, rtts) = self.long_tables(acks);
+        let sample_rows = if self.record.every_ack { acks } else { ticks.saturating_mul(flows) };
+        let rtt_rows = if self.record.rtts { acks } else { 0 };
         let captures = u64::from(self.record.captures);
         let captured = if self.record.captures { self.captured_hosts().len() as u64 } else { 0 };
         let probes =
             self.probes.iter().map(|probe| self.duration_ns / probe.interval_ns.max(1) + 1);
         let rows = [
-            (samples, SAMPLES_COLUMNS),
+            (sample_rows, SAMPLES_COLUMNS),
             (ticks.saturating_mul(flows), RECEIVED_COLUMNS),
-            (rtts, RTTS_COLUMNS),
+            (rtt_rows, RTTS_COLUMNS),
             (probes.fold(0, u64::saturating_add), PROBES_COLUMNS),
             (ticks.saturating_mul(self.links.len() as u64), QUEUES_COLUMNS),
             (self.frames(), FRAMES_COLUMNS),
-            (if self.record.cc_state { samples } else { 0 }, CC_VARIABLES * CC_STATE_COLUMNS),
+            (if self.record.cc_state { sample_rows } else { 0 }, CC_VARIABLES * CC_STATE_COLUMNS),
             (captures * acks, SPP_COLUMNS + (1 + PACKETS_PER_ACK) * MATCHED_COLUMNS),
             (
                 captures * flows.saturating_mul(self.duration_ns / 1_000_000_000 + 1),
@@ -63,26 +75,17 @@ impl Scenario {
             ),
             (captured, CAPTURE_BYTES / COLUMN_BYTES),
         ];
-        rows.iter()
+        let bytes = rows
+            .iter()
             .map(|(rows, columns)| rows.saturating_mul(columns * COLUMN_BYTES))
-            .fold(0, u64::saturating_add)
+            .fold(0, u64::saturating_add);
+        RecordingSize { bytes, sample_rows, rtt_rows }
     }
 
-    /// About how many rows the tables `samples` and `rtts` will have, which may have a row for every ACK.
+    /// About how many bytes the recording's columns will take.
     #[must_use]
-    pub fn rows_per_ack(&self) -> (u64, u64) {
-        self.long_tables(self.packets() / PACKETS_PER_ACK)
-    }
-
-    fn long_tables(&self, acks: u64) -> (u64, u64) {
-        let per_interval = self.ticks().saturating_mul(self.flows.len() as u64);
-        let samples = if self.record.every_ack { acks } else { per_interval };
-        (samples, if self.record.rtts { acks } else { 0 })
-    }
-
-    /// Ends of recording intervals, the start of the run included.
-    fn ticks(&self) -> u64 {
-        self.duration_ns / self.record.interval_ns.max(1) + 1
+    pub fn recording_bytes(&self) -> u64 {
+        self.recording_size().bytes
     }
 
     /// Frames of all videos over RTP.
@@ -143,7 +146,7 @@ impl Scenario {
             let Ok(path) = topology.path(from, to) else { continue };
             let mtu = |name| mtus.get(name).copied().unwrap_or(MTU_BYTES);
             let mtu_bytes = mtu(sender).min(mtu(receiver));
-            let frame_bits = (u128::from(mtu_bytes) + ETHERNET_BYTES) * 8;
+            let frame_bits = u128::from((u64::from(mtu_bytes) + ETHERNET_BYTES) * 8);
             let segment_bytes = u64::from(mtu_bytes.saturating_sub(HEADER_BYTES).max(1));
             let whole = (0, self.duration_ns);
             let life = (flow.start_ns, flow.stop_ns.unwrap_or(u64::MAX).min(self.duration_ns));
@@ -198,9 +201,8 @@ impl<'a> Rates<'a> {
             if !changing.contains(spec.name.as_str()) {
                 return vec![(0, scenario.link_facts(spec).fastest_bps)];
             }
-            let rate = |period: &Period| match period.up {
-                true => scenario.link_facts(&period.link).fastest_bps,
-                false => Some(0),
+            let rate = |period: &Period| {
+                if period.up { scenario.link_facts(&period.link).fastest_bps } else { Some(0) }
             };
             let periods = scenario.periods(spec);
             periods.iter().map(|period| (period.from_ns, rate(period))).collect()

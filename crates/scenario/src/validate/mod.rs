@@ -12,6 +12,8 @@ mod quic;
 mod traffic;
 mod tunnel;
 
+pub use memory::RecordingSize;
+
 use crate::captures::CAPTURED_HOSTS_MAX;
 use crate::freebsd::FreebsdSysctls;
 use crate::routing::Topology;

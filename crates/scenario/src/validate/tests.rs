@@ -6,7 +6,7 @@ use crate::types::{
     CpuSpec, GsoMode, HistorySpec, NodeSpec, Route, Scenario, SocketBuffers, StackProfile,
     Transport,
 };
-use crate::{DURATION_MAX_NS, HostSpec, Problem, fixture};
+use crate::{DURATION_MAX_NS, HostSpec, Problem, RecordingSize, fixture};
 use dragstrip_qdisc::{BfifoSpec, LossModel, NetemSpec, PfifoSpec, QdiscSpec};
 use std::collections::BTreeMap;
 
@@ -498,10 +498,14 @@ fn a_recording_is_estimated_from_its_rows() {
     scenario.record.rtts = true;
     // 10 Mbit/s for 10 s are 8256 full frames, every second one acknowledged.
     assert_eq!(scenario.recording_bytes(), 101 * 8 * (14 + 4 + 6 * 7) + 4128 * 3 * 8);
-    assert_eq!(scenario.rows_per_ack(), (101, 4128));
+    let rows = |scenario: &Scenario| {
+        let RecordingSize { sample_rows, rtt_rows, .. } = scenario.recording_size();
+        (sample_rows, rtt_rows)
+    };
+    assert_eq!(rows(&scenario), (101, 4128));
     scenario.record.every_ack = true;
     scenario.record.rtts = false;
-    assert_eq!(scenario.rows_per_ack(), (4128, 0));
+    assert_eq!(rows(&scenario), (4128, 0));
 }
 
 #[test]

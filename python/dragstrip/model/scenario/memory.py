@@ -47,11 +47,12 @@ def refuse_if_too_large(scenario: _core.Scenario, duration_ns: int, source: str 
     The duration that the error offers passes if the recording grows in proportion to it.
     """
     reasons: list[tuple[float, str]] = []
-    needed, available = COPIES * scenario.recording_bytes, memory_bytes()
+    recording_bytes, *rows_of_tables = scenario.recording_size
+    needed, available = COPIES * recording_bytes, memory_bytes()
     if needed > available:
         reason = f"the recording would need {_gib(needed)} of memory, this machine has {_gib(available)}"
         reasons.append((available / needed, reason))
-    for (table, columns), rows in zip(REPORT_COLUMNS.items(), scenario.rows_per_ack, strict=True):
+    for (table, columns), rows in zip(REPORT_COLUMNS.items(), rows_of_tables, strict=True):
         rows_max = rows_within(columns) / ROWS_MARGIN
         if rows > rows_max:
             millions = f"{rows / 1e6:,.0f} million rows, a report reads at most {rows_max / 1e6:,.0f} million"
