@@ -32,9 +32,19 @@ impl Measured {
         window: &Window,
         divide: f64,
     ) -> Values {
+        self.present_in(def, self.rows(of, place, window)?, divide)
+    }
+
+    /// A column's values in these rows, those that are there, divided by `divide`.
+    fn present_in(
+        &self,
+        def: &'static ColumnDef,
+        rows: impl IntoIterator<Item = usize>,
+        divide: f64,
+    ) -> Values {
         let values = self.ints(def)?;
-        let rows = self.rows(of, place, window)?.into_iter().map(|row| values[row]);
-        Ok(rows.filter(|value| *value != Data::NULL).map(|value| value as f64 / divide).collect())
+        let values = rows.into_iter().map(|row| values[row]).filter(|value| *value != Data::NULL);
+        Ok(values.map(|value| value as f64 / divide).collect())
     }
 
     /// The same of `samples`, in full segments.
@@ -57,7 +67,6 @@ impl Measured {
         if !rtts.is_empty() {
             return Ok(rtts);
         }
-        let rtts = self.ints(&column::samples::rtt_ns)?;
         let rows = self.rows(Of::Samples, place, window)?;
         // A recording of another program may not tell what was acknowledged.
         let acked = self.ints(&column::samples::bytes_acked).ok();
@@ -65,9 +74,8 @@ impl Measured {
             let (Some(acked), Some(before)) = (acked, at.checked_sub(1)) else { return true };
             acked[rows[at]] == Data::NULL || acked[rows[at]] > acked[rows[before]]
         };
-        let rows = (0..rows.len()).filter(|at| is_fresh(*at)).map(|at| rows[at]);
-        let rtts = rows.map(|row| rtts[row]).filter(|rtt| *rtt != Data::NULL);
-        Ok(rtts.map(|rtt| rtt as f64 / 1e6).collect())
+        let fresh = (0..rows.len()).filter(|at| is_fresh(*at)).map(|at| rows[at]);
+        self.present_in(&column::samples::rtt_ns, fresh, 1e6)
     }
 
     /// Ethernet frames that arrived, retransmissions included, in each whole second.

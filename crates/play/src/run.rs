@@ -281,9 +281,9 @@ fn missing(error: MissingColumn) -> Refused {
 mod tests {
     use super::Run;
     use crate::form::runs_of;
-    use dragstrip_testkit::{Budget, scenarios};
+    use dragstrip_testkit::{Budget, runner, scenarios};
     use proptest::strategy::{Strategy, ValueTree};
-    use proptest::test_runner::{Config, TestRng, TestRunner};
+    use proptest::test_runner::Config;
     use serde_json::Value;
 
     /// A picture before the end is of any instant, also of one before a change of the path.
@@ -308,9 +308,7 @@ mod tests {
 
     #[test]
     fn random_runs_have_figures_and_curves_at_every_instant() {
-        let config = Config { failure_persistence: None, ..Config::default() };
-        let rng = TestRng::from_seed(config.rng_algorithm, &[11; 32]);
-        let mut runner = TestRunner::new_with_rng(config, rng);
+        let mut runner = runner(Config::default(), 11);
         let strategy = scenarios(Budget { duration_ns: 3_000_000_000, flows: 4 });
         let mut pictures = 0;
         for number in 0..150 {

@@ -8,10 +8,10 @@ use dragstrip_scenario::{
 };
 use dragstrip_sim::audit::{Audit, audit, in_parts};
 use dragstrip_sim::{Column, Data, Recording};
-use dragstrip_testkit::{Budget, extremes, on_stack, path, payload_bytes_max, scenarios};
+use dragstrip_testkit::{Budget, extremes, on_stack, path, payload_bytes_max, runner, scenarios};
 use dragstrip_units::Instant;
 use proptest::strategy::{BoxedStrategy, Strategy as _};
-use proptest::test_runner::{Config, TestCaseError, TestError, TestRng, TestRunner};
+use proptest::test_runner::{Config, TestCaseError, TestError};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Cases in all; they are shared by the tests below.
@@ -56,15 +56,11 @@ impl Trial {
             variable_text("PROPTEST_CASES").and_then(|text| text.parse().ok()).unwrap_or(CASES);
         let config = Config {
             cases: cases.div_ceil(self.share),
-            failure_persistence: None,
             max_shrink_iters: 2_000,
             ..Config::default()
         };
-        // The same cases every time: a red test must be red again.
-        let rng = TestRng::from_seed(config.rng_algorithm, &[self.stream; 32]);
-        let mut runner = TestRunner::new_with_rng(config, rng);
-        let outcome =
-            runner.run(kind, |scenario| (self.check)(&scenario).map_err(TestCaseError::fail));
+        let outcome = runner(config, self.stream)
+            .run(kind, |scenario| (self.check)(&scenario).map_err(TestCaseError::fail));
         let Err(error) = outcome else { return };
         let TestError::Fail(reason, scenario) = error else { panic!("{error}") };
         let test = self.test;

@@ -5,10 +5,10 @@ use dragstrip_packet::{Body, Ecn, TrafficClass};
 use dragstrip_scenario::{CodelSpec, FlowSpec, LinkSpec, PfifoSpec, QdiscSpec, Scenario};
 use dragstrip_sim::audit::audit_observed;
 use dragstrip_sim::{Event, Loss, Observer, Sighting, Vantage, run, run_observed};
-use dragstrip_testkit::{Budget, path, scenarios};
+use dragstrip_testkit::{Budget, path, runner, scenarios};
 use dragstrip_units::Instant;
 use proptest::strategy::{Strategy, ValueTree};
-use proptest::test_runner::{Config, TestRng, TestRunner};
+use proptest::test_runner::Config;
 use std::collections::BTreeMap;
 
 /// Every algorithm, queue discipline, impairment and application in one run of ten seconds.
@@ -224,9 +224,7 @@ fn every_packet_is_followed_to_its_end() {
 
 #[test]
 fn every_packet_of_random_scenarios_is_followed_to_its_end() {
-    let config = Config { failure_persistence: None, ..Config::default() };
-    let rng = TestRng::from_seed(config.rng_algorithm, &[7; 32]);
-    let mut runner = TestRunner::new_with_rng(config, rng);
+    let mut runner = runner(Config::default(), 7);
     let strategy = scenarios(Budget { duration_ns: 3_000_000_000, flows: 4 });
     let mut lost_on_medium = 0;
     for _ in 0..600 {

@@ -17,5 +17,14 @@ pub mod path;
 mod scenarios;
 mod traffic;
 
+use proptest::test_runner::{Config, TestRng, TestRunner};
+
 pub use extremes::{extremes, payload_bytes_max};
 pub use scenarios::{Budget, on_stack, scenarios};
+
+/// A runner whose cases are the same every time: a red test must be red again. Each `stream` has cases of its own.
+#[must_use]
+pub fn runner(config: Config, stream: u8) -> TestRunner {
+    let rng = TestRng::from_seed(config.rng_algorithm, &[stream; 32]);
+    TestRunner::new_with_rng(Config { failure_persistence: None, ..config }, rng)
+}
