@@ -94,21 +94,18 @@ def compare(
             names, engine=engine, engine_options=options, load=load or [], source=COMMAND_LINE, **race_options
         )
 
-    def refuse_impossible(described: Experiment) -> None:
+    def expanded(described: Experiment, *, fits_memory: bool = True) -> object:
         from dragstrip.experiment.expand import expand
 
-        reworded(lambda: expand(described, here=False), COMMAND_LINE)
+        return reworded(lambda: expand(described, fits_memory=fits_memory), COMMAND_LINE)
 
     def checked(names: list[str], race_options: Race) -> object:
-        from dragstrip.experiment.expand import expand
-
-        described = experiment(names, race_options)
-        return reworded(lambda: expand(described), COMMAND_LINE)
+        return expanded(experiment(names, race_options))
 
     try:
         described = experiment(algorithms or [], race)
         if show:
-            refuse_impossible(described)
+            expanded(described, fits_memory=False)  # the file may be run elsewhere
     except BadInputError as error:
         raise all_wrong(error, algorithms or [], race, checked) from None
     if save_path is not None:

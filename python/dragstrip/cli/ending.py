@@ -151,17 +151,21 @@ def _valued(error: typer.exceptions.TyperException) -> str:
     option, expected = before.rpartition("'")[2], after.partition(", unable ")[0]
     if not refusal_mark or not option.startswith("--"):
         return ""
-    values = [value for word, value in itertools.pairwise(sys.argv) if word == option]
-    values += [word.removeprefix(f"{option}=") for word in sys.argv if word.startswith(f"{option}=")]
+    values = _values_of(option)
     return str(BadInputError(option, values[-1], expected, "command line")) if values else ""
+
+
+def _values_of(option: str) -> list[str]:
+    """Return the values of an option on the command line, those after `=` last."""
+    values = [value for word, value in itertools.pairwise(sys.argv) if word == option]
+    return values + [word.removeprefix(f"{option}=") for word in sys.argv if word.startswith(f"{option}=")]
 
 
 def _in_program(error: BadInputError) -> BadInputError:
     """Return an error in a line of a program with the file that `--program` names; any other unchanged."""
     from dragstrip.experiment.programs import in_file
 
-    files = [word for option, word in itertools.pairwise(sys.argv) if option == "--program"]
-    files += [word.removeprefix("--program=") for word in sys.argv if word.startswith("--program=")]
+    files = _values_of("--program")
     return in_file(error, {Path(file).stem: file for file in reversed(files)})
 
 

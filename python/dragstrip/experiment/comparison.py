@@ -17,7 +17,7 @@ from typing import Any, TypeVar, Unpack
 from dragstrip import _core
 from dragstrip.engines import DEFAULT
 from dragstrip.errors import BadInputError, Raw, expect_text
-from dragstrip.experiment.programs import Program, refuse_files, refuse_unnamed, separated
+from dragstrip.experiment.programs import Program, joined, refuse_files, refuse_unnamed, separated
 from dragstrip.experiment.quantities import RaceQuantities, expect_options, texts, with_options
 from dragstrip.experiment.race import OPTIONS
 from dragstrip.experiment.saved_paths import expanded
@@ -53,7 +53,9 @@ def compare(
     expect_options(options, [option.name for option in OPTIONS], "compare")
     described_options = texts(options)
     if own_programs:
-        described_options["programs"] = _joined(described_options.get("programs") or {}, own_programs)
+        described_options["programs"] = joined(
+            described_options.get("programs") or {}, own_programs, "programs"
+        )
     form = {"algorithms": names, **expanded(described_options)}
     for name, value in form.items():
         if name != "programs":  # read from files as text
@@ -72,14 +74,6 @@ def compare(
         return Experiment.build(content)
 
     return reworded(described, source)
-
-
-def _joined(programs: Mapping[str, str], own_programs: Mapping[str, str]) -> dict[str, str]:
-    """Return both tables as one; raises `BadInputError` for a name with two texts."""
-    for name, text in own_programs.items():
-        if programs.get(name, text) != text:
-            raise BadInputError("programs", name, "another name: two programs have this one")
-    return {**programs, **own_programs}
 
 
 def path_tables(name: str, source: str = COMMAND_LINE) -> dict[str, Any]:

@@ -68,15 +68,15 @@ def expand(
     source: str = "",
     selects: Callable[[PlannedRun], bool] | None = None,
     *,
-    here: bool = True,
+    fits_memory: bool = True,
 ) -> list[PlannedRun]:
     """All runs in the order of time: every alternative in turn, then all again with the next seed.
 
     Of two engines the first one's come first, and the second, against which it is held, runs everything once
     more, with one more seed: its distance from itself is the floor of what can be reached.
 
-    Raises `BadInputError` for the first scenario that is wanted and that the core would refuse, and, unless
-    the runs are for another machine (`here`), for one whose recording this machine has no memory for.
+    Raises `BadInputError` for the first scenario that is wanted and that the core would refuse, and, with
+    `fits_memory`, for one whose recording this machine has no memory for.
     """
     repeats_of_all = sum(experiment.repeat + (number > 0) for number in range(len(experiment.engines)))
     variants = _variants(experiment, source, repeats_of_all)
@@ -104,7 +104,7 @@ def expand(
             raise refused(error, source) from None
         for settings, repeat, core in rows:
             runs.append(run(settings, repeat, core))
-            if here and repeat == 0:  # repeats differ in the seed alone
+            if fits_memory and repeat == 0:  # repeats differ in the seed alone
                 refuse_if_too_large(core, runs[-1].scenario["duration_ns"], source)
     return runs
 

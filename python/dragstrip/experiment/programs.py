@@ -103,10 +103,7 @@ def separated(algorithms: Sequence[str | Program]) -> tuple[list[str], dict[str,
     words = list(algorithms)
     for entry in words:
         if isinstance(entry, Program):
-            name = _own_name(entry.name)
-            if programs.get(name, entry.text) != entry.text:
-                raise BadInputError("algorithms", name, "another name: two programs have this one")
-            programs[name] = entry.text
+            programs = joined(programs, {_own_name(entry.name): entry.text}, "algorithms")
     return [str(entry) for entry in words], programs
 
 
@@ -144,10 +141,16 @@ def by_name(programs: Programs | None) -> dict[str, str]:
             raise BadInputError("programs", source, expected)
         text = _content(source, "programs")
         name = _own_name(source.name) if isinstance(source, Program) else Path(source).stem
-        if texts.get(name, text) != text:
-            raise BadInputError("programs", name, "another name: two programs have this one")
-        texts[name] = text
+        texts = joined(texts, {name: text}, "programs")
     return texts
+
+
+def joined(programs: Mapping[str, str], more: Mapping[str, str], field: str) -> dict[str, str]:
+    """Return both tables as one; raises `BadInputError` about `field` for a name with two texts."""
+    for name, text in more.items():
+        if programs.get(name, text) != text:
+            raise BadInputError(field, name, "another name: two programs have this one")
+    return {**programs, **more}
 
 
 def _content(source: object, field: str) -> str:
@@ -249,7 +252,7 @@ def in_file(error: BadInputError, files: Mapping[str, str]) -> BadInputError:
 def refuse_files(algorithms: Sequence[str]) -> None:
     """Raise `BadInputError` for a word of a command line that is a program's file instead of its name."""
     for word in algorithms:
-        name = word.partition(":")[0].partition("*")[0].partition("@")[0]
+        name = _own_name(word)
         if name.endswith((*FILE_ENDINGS, ".rs")) and Path(name).is_file():
             expected = f"is a file: name it with --program {name}, and its algorithm {Path(name).stem}"
             raise BadInputError("algorithms", None, f"{name} {expected}")

@@ -88,7 +88,7 @@ class CongestionControl(gymnasium.Env[Observation, Any]):
         self.action_space = self._settings.action_space
         self._episodes: _core.Episodes | None = self._settings.template.batch(1, 1, "disabled")
         self._width = len(space.low)
-        self._begun = False
+        self._has_episode = False
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -99,9 +99,9 @@ class CongestionControl(gymnasium.Env[Observation, Any]):
         """
         seed = checked_seed(seed)
         super().reset(seed=seed)
-        if seed is None and not self._begun:
+        if seed is None and not self._has_episode:
             seed = int(self.np_random.integers(SEED_MAX))
-        self._begun = True
+        self._has_episode = True
         observation = np.empty(self._width, np.float32)
         figures = np.empty(len(NAMES), np.float64)
         try:
@@ -123,7 +123,7 @@ class CongestionControl(gymnasium.Env[Observation, Any]):
         try:
             self._open.step(actions, observation, figures, flags, None)
         except _core.InputError as error:
-            raise refused_step(error, self._begun) from None
+            raise refused_step(error, self._has_episode) from None
         info = self._info(figures)
         reward = float(self._settings.reward(info))
         return observation, reward, bool(flags[0]), bool(flags[1]), info

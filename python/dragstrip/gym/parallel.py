@@ -89,7 +89,7 @@ class CongestionControlParallel(ParallelEnv[str, Observation, Any]):  # type: ig
         self._action_spaces = {name: _copied(space) for name in self.possible_agents}
         self._shape = (count, len(self._settings.observation_space.low))
         self._observations = np.zeros(self._shape, np.float32)
-        self._begun = False
+        self._has_episode = False
 
     def observation_space(self, agent: str) -> spaces.Box:
         """The space of an agent's observations, the same for all: float32, of shape (figures x history,)."""
@@ -110,9 +110,9 @@ class CongestionControlParallel(ParallelEnv[str, Observation, Any]):  # type: ig
         seed 0.
         """
         seed = checked_seed(seed)
-        if seed is None and not self._begun:
+        if seed is None and not self._has_episode:
             seed = 0
-        self._begun = True
+        self._has_episode = True
         figures = np.empty((len(self.possible_agents), len(NAMES)), np.float64)
         try:
             states = self._open.reset(seed, self._observations, figures)
@@ -147,7 +147,7 @@ class CongestionControlParallel(ParallelEnv[str, Observation, Any]):  # type: ig
         try:
             states = self._open.step(values, self._observations, figures)
         except _core.InputError as error:
-            raise refused_step(error, self._begun) from None
+            raise refused_step(error, self._has_episode) from None
         acted = set(self.agents)
         state_by_name = {
             name: state

@@ -99,9 +99,9 @@ def refused(error: _core.InputError) -> BadInputError:
     return BadInputError(name, Raw(value) if value else None, expected)
 
 
-def refused_step(error: _core.InputError, begun: bool) -> BadInputError:
-    """The error of a step that the core refuses; `begun` is True once there was a reset."""
-    if error.args[0] == "step" and not begun:
+def refused_step(error: _core.InputError, has_episode: bool) -> BadInputError:
+    """Return the error of a step that the core refuses; `has_episode` is True after the first reset."""
+    if error.args[0] == "step" and not has_episode:
         return BadInputError("step", None, "no episode has begun: `reset` begins the first")
     return refused(error)
 

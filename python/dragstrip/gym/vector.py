@@ -85,7 +85,7 @@ class CongestionControlVector(VectorEnv[Floats, Any, NDArray[Any]]):
             num_envs, threads, modes[autoreset_mode]
         )
         self._shape = (num_envs, len(self._settings.observation_space.low))
-        self._begun = False
+        self._has_episode = False
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -102,14 +102,14 @@ class CongestionControlVector(VectorEnv[Floats, Any, NDArray[Any]]):
             mask = np.asarray(options["reset_mask"])
             if mask.shape != (self.num_envs,) or mask.dtype != np.bool_:
                 raise BadInputError("reset_mask", mask.shape, f"{self.num_envs} values of bool")
-        if seed is None and not self._begun:
+        if seed is None and not self._has_episode:
             single = int(self.np_random.integers(SEED_MAX - self.num_envs))
         seeds: list[int | None] = [None] * self.num_envs
         if single is not None:
             seeds = [single + number for number in range(self.num_envs)]
         elif seed is not None and not isinstance(seed, int):
             seeds = list(seed)
-        self._begun = True
+        self._has_episode = True
         observations = np.empty(self._shape, np.float32)
         figures = np.empty((self.num_envs, len(NAMES)), np.float64)
         try:
@@ -132,7 +132,7 @@ class CongestionControlVector(VectorEnv[Floats, Any, NDArray[Any]]):
         try:
             ended = self._open.step(values, observations, figures, flags, last)
         except _core.InputError as error:
-            raise refused_step(error, self._begun) from None
+            raise refused_step(error, self._has_episode) from None
         rewards = rewards_of_batch(self._settings.reward, figures, PLACES)
         terminated, truncated, begun = flags.T.astype(bool)
         rewards[begun] = 0.0

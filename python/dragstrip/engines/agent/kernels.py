@@ -185,10 +185,9 @@ def _of_stack(host: Json, stack: str | None, tick_hz: int | None, release: str |
         yield Refusal(f"{where}: profile", str(profile), f"{stacks}, the kernel's own stack")
     elif tick_hz is not None and hz not in (None, tick_hz):
         yield Refusal(f"{where}: tick_hz", str(hz), f"{tick_hz}, as the kernel was built")
-    inaccurate = None if release is None else lacks(release).get(ACCURATE_ECN)
     ecn = host.get("sysctl", {}).get("net.ipv4.tcp_ecn", "").strip()
-    if inaccurate and ecn in ("3", "4", "5"):
-        yield Refusal(f"{where}: net.ipv4.tcp_ecn", ecn, f"from 0 to 2: {inaccurate}")
+    if ecn in ("3", "4", "5") and release is not None and (reason := lacks(release).get(ACCURATE_ECN)):
+        yield Refusal(f"{where}: net.ipv4.tcp_ecn", ecn, f"from 0 to 2: {reason}")
 
 
 def _of_interface(host: Json, *, offloads: bool, all_whole: bool) -> Iterator[Refusal]:

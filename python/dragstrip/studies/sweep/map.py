@@ -14,7 +14,7 @@ from markupsafe import Markup
 from dragstrip.display import html
 from dragstrip.display import quantity as q
 from dragstrip.display.colours import assign
-from dragstrip.display.quantity import Unit
+from dragstrip.display.quantity import Unit, plural
 from dragstrip.display.table import Cell, Table, text_table
 from dragstrip.io.files import NotWrittenError, aside, make_folder, move_in
 from dragstrip.report.paper import NO_FIGURES, Paper
@@ -163,13 +163,13 @@ def headline(findings: Findings, name: str) -> str:
     most = ranks[0].best_or_tied
     leaders = [rank.contender for rank in ranks if rank.best_or_tied == most]
     words = f"{title(findings, name)}: {', '.join(leaders)}, {'each ' if len(leaders) > 1 else ''}among the "
-    words += f"best on {most:,} of {len(findings.cells):,} path{'s' * (len(findings.cells) != 1)}"
+    words += f"best on {most:,} of {plural(len(findings.cells), 'path')}"
     rivals = ranks[len(leaders) :]
     return f"{words}; then {rivals[0].contender}, {rivals[0].best_or_tied:,}." if rivals else f"{words}."
 
 
 def _undecided(findings: Findings, name: str, ranks: Sequence[Rank], repeats: int) -> str:
-    seeds = f"{repeats} seed{'s' * (repeats != 1)}"
+    seeds = plural(repeats, "seed")
     figure = "Median harm" if name == "harm" else "Median figure in % of the best"
     shares = ", ".join(f"{rank.contender} {_share(rank.median)}" for rank in ranks[:UNDECIDED_SHOWN])
     more = ", …" if len(ranks) > UNDECIDED_SHOWN else ""

@@ -31,7 +31,7 @@ TITLE = "mixed deployment"
 SENDERS = 10
 OTHER = "cubic"
 MIX, REST = f"0 to {SENDERS} of {SENDERS} senders at ", f", the others {OTHER}"
-"""What stands before and after the path in the title of a row."""
+"""Words before and after the path in the title of a row."""
 SPANG = "Spang et al., IMC 2021: bias of A/B tests on a shared link"
 NASH = "Mishra, Tiu, Leong, IMC 2022: the mix from which no sender gains by a change"
 
